@@ -1,0 +1,22 @@
+import type { Random } from '../clock.ts'
+import { type TransportKind, urlsOf } from './kinds.ts'
+import { mqttTransport } from './mqtt.ts'
+import type { Transport } from './transport.ts'
+import { webSocketTransport } from './websocket.ts'
+
+/** What a device needs to reach its gateways. */
+export interface Way {
+  deviceId: string
+  /** the device's token */
+  token: string
+  /** URLs of the gateways, whatever is spoken there */
+  gateways: readonly string[]
+  random: Random
+}
+
+/** The transport of the wanted kind. Throws when no gateway speaks it. */
+export function openTransport(kind: TransportKind, { gateways, ...device }: Way): Transport {
+  const urls = urlsOf(kind, gateways)
+  if (urls.length === 0) throw new Error(`no gateway is known that speaks ${kind}: ${gateways.join(', ')}`)
+  return kind === 'websocket' ? webSocketTransport({ urls, ...device }) : mqttTransport({ urls, ...device })
+}

@@ -1,0 +1,55 @@
+import { join } from 'node:path'
+import { type Program, startProgram } from '../system/harness/program.ts'
+import type { System } from '../system/harness/system.ts'
+import { until } from '../system/harness/until.ts'
+import { type Effect, effectsIn, type Identity, identitiesIn } from './ledgers.ts'
+
+/** Simulated agents in a process of their own, seen by the files that they keep and by the database alone. */
+export interface FleetProcess {
+  folder: string
+  program: Program
+  devices: Identity[]
+  effects(): Effect[]
+}
+
+const perSecond = 100
+const enrolledWithinMs = 120_000
+
+/** Starts so many agents; resolves when each is enrolled. */
+export async function startFleetProcess(system: System, name: string, agents: number): Promise<FleetProcess> {
+  const folder = join(system.folder, name)
+  const switches = {
+    '--agents': String(agents),
+    '--ramp': String(perSecond),
+    '--prefix': `${name}-`,
+    '--state-dir': folder,
+    '--ledger-dir': folder,
+  }
+  const program = await startProgram({
+    entry: 'agent',
+    args: ['fleet', ...Object.entries(switches).flat()],
+    env: { SVC_API: system.apiUrl, SVC_ENROLLMENT_KEY: system.tenant.enrollmentKey },
+    ready: /connected/,
+  })
+  const enrolled = () => identitiesIn(folder).length >= agents
+  await until(`${agents} agents are enrolled`, enrolled, enrolledWithinMs).catch(async (error: Error) => {
+    await program.kill()
+    throw error
+  })
+  return { folder, program, devices: identitiesIn(folder), effects: () => effectsIn(folder) }
+}
+
+/** How long, from now, until all of them count as online; infinite when not within `patienceMs`. */
+export async function onlineAfter({ sql }: System, fleet: FleetProcess, patienceMs: number): Promise<number> {
+  const ids = fleet.devices.map(({ deviceId }) => deviceId)
+  const began = performance.now()
+  const online = async () => {
+    const rows = await sql`
+      select from devices where id = any(${ids}::uuid[]) and connectivity = 'online'`
+    return rows.length === ids.length
+  }
+  return until('all are online', online, patienceMs).then(
+    () => performance.now() - began,
+    () => Number.POSITIVE_INFINITY,
+  )
+}

@@ -1,0 +1,99 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import postgres from 'postgres'
+import { findRedisServer, startPostgres } from '../../../tools/services.ts'
+import { type Proof, type ProofOptions, proofs } from './proofs.ts'
+import { passed, tableOf } from './verdict.ts'
+
+const usage = `npm run proof -- NAME [switches]
+
+${Object.entries(proofs)
+  .map(
+    ([name, { about, plants }]) =>
+      `  ${name.padEnd(12)} ${about}\n${' '.repeat(15)}--plant ${plants.join(' | ')}`,
+  )
+  .join('\n')}
+
+  --seconds N   how long what is proven lasts
+  --agents N    how many simulated devices
+  --rate N      commands per second
+  --seed N      for the same choices again; printed
+  --plant X     takes a guard away: the proof must fail then
+
+Exits with 1 when something was not as it must be.`
+
+function read(): { name: string; proof: Proof; options: Omit<ProofOptions, 'database' | 'say'> } {
+  const number = { type: 'string' } as const
+  const { values, positionals } = parseArgs({
+    allowPositionals: true,
+    options: {
+      seconds: number,
+      agents: number,
+      rate: number,
+      seed: number,
+      plant: number,
+      help: { type: 'boolean' },
+    },
+  })
+  const [name = ''] = positionals
+  const proof = proofs[name]
+  if (values.help || !proof || positionals.length > 1) throw new Error(usage)
+  const { plant } = values
+  if (plant !== undefined && !proof.plants.includes(plant))
+    throw new Error(`--plant: one of ${proof.plants.join(', ')}`)
+  const whole = (what: 'seconds' | 'agents' | 'rate' | 'seed', otherwise: number) => {
+    const value = Number(values[what] ?? otherwise)
+    if (!Number.isSafeInteger(value) || value < 1) throw new Error(`--${what}: a whole number above zero`)
+    return value
+  }
+  const { seconds, agents, rate } = proof.defaults
+  const seed = whole('seed', Math.ceil(Math.random() * 1_000_000))
+  const numbers = {
+    seconds: whole('seconds', seconds),
+    agents: whole('agents', agents),
+    rate: whole('rate', rate),
+  }
+  return { name, proof, options: { ...numbers, seed, plant } }
+}
+
+/** A database on a server of this run, which syncs to disk as one in production does. */
+async function withDatabase<T>(work: (database: ProofOptions['database']) => Promise<T>): Promise<T> {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-proof-'))
+  const server = await startPostgres({ dataDir: join(folder, 'postgres'), onNotice: () => undefined })
+  try {
+    const sql = postgres(server.url, { max: 1, onnotice: () => undefined })
+    await sql`create database svc_proof`
+    await sql.end()
+    const url = new URL(server.url)
+    url.pathname = '/svc_proof'
+    return await work({ url: url.href, name: 'svc_proof', drop: async () => undefined })
+  } finally {
+    await server.stop()
+    rmSync(server.dataDir, { recursive: true, force: true })
+    rmSync(folder, { recursive: true, force: true })
+  }
+}
+
+async function main(): Promise<number> {
+  const { name, proof, options } = read()
+  if (!findRedisServer()) throw new Error('there is no redis-server on PATH')
+  const began = Date.now()
+  const say = (line: string) =>
+    console.log(`${((Date.now() - began) / 1000).toFixed(1).padStart(7)} s  ${line}`)
+  const { plant, ...numbers } = options
+  const given = Object.entries(numbers).map(([what, value]) => `--${what} ${value}`)
+  say([name, ...given, ...(plant ? [`--plant ${plant}`] : [])].join(' '))
+  const rows = await withDatabase((database) => proof.run({ ...options, database, say }))
+  console.log(`\n${tableOf(rows)}`)
+  return passed(rows) ? 0 : 1
+}
+
+main().then(
+  (code) => process.exit(code),
+  (error: Error) => {
+    console.error(error.message)
+    process.exit(2)
+  },
+)

@@ -1,0 +1,199 @@
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import postgres from 'postgres'
+import { type TestDatabase, testDatabase } from '../../../../control-plane/test/harness/database.ts'
+import { freePort, type Redis, startRedis } from '../../../../tools/services.ts'
+import { login } from '../../../../tools/token/login.ts'
+import { Api } from './api.ts'
+import { numberVariables } from './numbers.ts'
+import { type Program, startProgram } from './program.ts'
+import { seed, type Tenant } from './seed.ts'
+
+type Role = 'api' | 'worker'
+type Environment = Record<string, string>
+
+/**
+ * The whole product over Redis, with agents over WebSocket and MQTT: API, worker and gateways in processes of their own, on free ports of the loopback
+ * interface, with a database and a Redis of its own. Whatever is killed can be started again at the same place.
+ */
+export class System {
+  readonly folder: string
+  readonly tenant: Tenant
+  readonly apiUrl: string
+  /** by gateway, over WebSocket */
+  readonly gatewayUrls: readonly string[]
+  /** by gateway, over TCP */
+  readonly mqttUrls: readonly string[]
+  /** The superuser's view of the rows: no role or scope of the product is in between. */
+  readonly sql: postgres.Sql
+  readonly #database: TestDatabase
+  readonly #environment: Environment
+  readonly #programs = new Map<string, Program>()
+  #redis: Redis
+
+  constructor(place: Place, redis: Redis, tenant: Tenant) {
+    this.folder = place.folder
+    this.apiUrl = place.environment['PUBLIC_URL'] ?? ''
+    this.gatewayUrls = place.gatewayUrls
+    this.mqttUrls = place.mqttUrls
+    this.tenant = tenant
+    this.#database = place.database
+    this.#environment = place.environment
+    this.#redis = redis
+    this.sql = open(place.database.url)
+  }
+
+  get keysDir(): string {
+    return this.#environment['KEYS_DIR'] ?? ''
+  }
+
+  get redis(): Redis {
+    return this.#redis
+  }
+
+  get api(): Program {
+    return this.#program('api')
+  }
+
+  get worker(): Program {
+    return this.#program('worker')
+  }
+
+  gateway(index: number): Program {
+    return this.#program(`gateway ${index}`)
+  }
+
+  /** The name by which a gateway process holds devices. */
+  nodeOf(index: number): string {
+    const node = /"node":"(edge-[^"]+)"/.exec(this.gateway(index).log())?.[1]
+    if (!node) throw new Error(`gateway ${index} does not say what it is called`)
+    return node
+  }
+
+  async startRole(role: Role): Promise<void> {
+    const args = ['--role', role]
+    const env = this.#environment
+    this.#programs.set(
+      role,
+      await startProgram({ entry: 'control-plane', args, env, ready: /control plane is up/ }),
+    )
+  }
+
+  /** @param variables over what is set otherwise, for this life of it */
+  async startGateway(index: number, variables: Environment = {}): Promise<void> {
+    const port = ([url = '']: string[]) => new URL(url).port
+    const env = {
+      ...this.#environment,
+      GATEWAY_PORT: port(this.gatewayUrls.slice(index)),
+      MQTT_PORT: port(this.mqttUrls.slice(index)),
+      ...variables,
+    }
+    this.#programs.set(
+      `gateway ${index}`,
+      await startProgram({ entry: 'gateway', env, ready: /accepting agents/ }),
+    )
+  }
+
+  /** Brings Redis back, empty. */
+  async startRedis(): Promise<void> {
+    const { port, password } = this.#redis
+    this.#redis = await startRedis({ dir: join(this.folder, 'redis'), port, password })
+  }
+
+  /** Logs the administrator in. */
+  async admin(): Promise<Api> {
+    const { accessToken } = await login(this.apiUrl, this.tenant, () => undefined)
+    return new Api(this.apiUrl, accessToken)
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([...this.#programs.values()].map((program) => program.kill()))
+    await this.sql.end({ timeout: 5 })
+    await this.#redis.stop()
+    await this.#database.drop()
+    rmSync(this.folder, { recursive: true, force: true })
+  }
+
+  #program(name: string): Program {
+    const program = this.#programs.get(name)
+    if (!program) throw new Error(`${name} was not started`)
+    return program
+  }
+}
+
+/** Where a system lives. */
+interface Place {
+  folder: string
+  database: TestDatabase
+  gatewayUrls: string[]
+  mqttUrls: string[]
+  /** of all programs: each takes from it what it knows */
+  environment: Environment
+}
+
+export interface SystemOptions {
+  gateways?: number
+  /** instead of one of the test run's server; dropped at the end all the same */
+  database?: TestDatabase
+  /** of all programs, over what is set otherwise */
+  variables?: Environment
+}
+
+/** Brings everything up. */
+export async function startSystem(options: SystemOptions = {}): Promise<System> {
+  const { gateways = 1, variables = {} } = options
+  const folder = mkdtempSync(join(tmpdir(), 'svc-system-'))
+  const [redis, database] = await Promise.all([
+    startRedis({ dir: join(folder, 'redis') }),
+    options.database ?? testDatabase(),
+  ])
+  const place = await placeAt(folder, database, redis.url, gateways)
+  Object.assign(place.environment, variables)
+  const system = new System(place, redis, await seed(place.environment))
+  await Promise.all([system.startRole('api'), system.startRole('worker')])
+  await Promise.all(place.gatewayUrls.map((_, index) => system.startGateway(index)))
+  return system
+}
+
+async function placeAt(
+  folder: string,
+  database: TestDatabase,
+  redisUrl: string,
+  gateways: number,
+): Promise<Place> {
+  // All at once: one that is asked for after another was given back may be the same.
+  const ports = await Promise.all(Array.from({ length: 2 + 2 * gateways }, () => freePort()))
+  const [port, internalPort, ...gatewayPorts] = ports.map(String)
+  const gatewayUrls = gatewayPorts.slice(gateways).map((port) => `ws://127.0.0.1:${port}/agent`)
+  const mqttUrls = gatewayPorts.slice(0, gateways).map((port) => `mqtt://127.0.0.1:${port}`)
+  const overWebSocket = gatewayUrls.map((url) => url.replace('/agent', '/mqtt'))
+  const environment = {
+    NODE_ENV: 'test',
+    ...numberVariables,
+    DATABASE_URL: database.url,
+    REDIS_URL: redisUrl,
+    KEYS_DIR: join(folder, 'keys'),
+    EDGE_SHARED_KEY: randomBytes(32).toString('hex'),
+    PORT: port ?? '',
+    INTERNAL_PORT: internalPort ?? '',
+    METRICS_PORT: '0',
+    GATEWAY_METRICS_PORT: 'off',
+    MQTT_PORT: 'off',
+    PUBLIC_URL: `http://127.0.0.1:${port}`,
+    MQTTS_PORT: 'off',
+    GATEWAY_URLS: [...gatewayUrls, ...mqttUrls, ...overWebSocket].join(),
+    EXCHANGE_URL: `http://127.0.0.1:${internalPort}/internal/edge/exchange`,
+  }
+  return { folder, database, gatewayUrls, mqttUrls, environment }
+}
+
+const open = (url: string): postgres.Sql =>
+  postgres(url, {
+    max: 4,
+    connection: { search_path: 'svc' },
+    onnotice: () => undefined,
+    transform: postgres.camel,
+    types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
+  })

@@ -1,0 +1,6 @@
+/** The server's time. Injected so that tests can move it; nothing else about time is injected. */
+export interface Clock {
+  now(): Date
+}
+
+export const systemClock: Clock = { now: () => new Date() }

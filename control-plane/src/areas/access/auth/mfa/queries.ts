@@ -1,0 +1,57 @@
+import type { Db } from '../../../../kernel/tenancy.ts'
+import type { Holder } from '../session/queries.ts'
+
+export interface Challenged extends Holder {
+  status: 'active' | 'invited' | 'disabled'
+  mfaMethod: 'totp' | 'sms' | null
+  totpSecret: Buffer | null
+  platformAdmin: boolean
+}
+
+/** Counts an attempt. Nothing comes back for a challenge that is unknown, over, or has had `most` attempts. */
+export const tryChallenge = (db: Db, tokenHash: Buffer, at: Date, most: number) => db.one<Challenged>`
+  select * from try_mfa_challenge(${tokenHash}, ${at}, ${most})`
+
+const yes = async (row: Promise<{ done: boolean } | undefined>) => (await row)?.done === true
+
+/** True for exactly one of any number of callers. */
+export const closeChallenge = (db: Db, tokenHash: Buffer) =>
+  yes(db.one`select close_mfa_challenge(${tokenHash}) as done`)
+
+/** RFC 6238 §5.2: true for exactly one of any number of uses of a step, and never for an older one. */
+export const useTotpStep = (db: Db, userId: string, step: number) =>
+  yes(db.one`select use_totp_step(${userId}, ${step}) as done`)
+
+/** True for exactly one of any number of uses of a recovery code. */
+export const useRecoveryCode = (db: Db, userId: string, hash: Buffer) =>
+  yes(db.one`select use_recovery_code(${userId}, ${hash}) as done`)
+
+export interface SecondFactor {
+  mfaMethod: 'totp' | 'sms' | null
+  totpSecret: Buffer | null
+}
+
+export const findSecondFactor = (db: Db, userId: string) => db.one<SecondFactor>`
+  select * from second_factor_of(${userId})`
+
+export const renewSecondFactor = (db: Db, userId: string, familyId: string, at: Date) =>
+  yes(db.one`select renew_second_factor(${userId}, ${familyId}, ${at}) as done`)
+
+export interface PendingSetup {
+  secret: Buffer
+  recoveryCodes: Buffer
+}
+
+export const beginSetup = (
+  db: Db,
+  userId: string,
+  setup: PendingSetup & { codeHashes: readonly Buffer[]; until: Date },
+) => db.one`
+  select begin_mfa_setup(${userId}, ${setup.secret}, ${setup.recoveryCodes}, ${db.sql.array([...setup.codeHashes])}, ${setup.until})`
+
+export const findPendingSetup = (db: Db, userId: string, at: Date) => db.one<PendingSetup>`
+  select * from pending_mfa_setup(${userId}, ${at})`
+
+/** False when another set-up took this one's place, or it was confirmed already. */
+export const confirmSetup = (db: Db, userId: string, setup: PendingSetup, step: number, at: Date) =>
+  yes(db.one`select confirm_mfa_setup(${userId}, ${setup.secret}, ${step}, ${at}) as done`)

@@ -1,0 +1,95 @@
+import { toDataURL } from 'qrcode'
+import type { SecretPlace } from '../../../../adapters/secrets.ts'
+import { requireFreshMfa } from '../../../../kernel/access.ts'
+import type { Ctx } from '../../../../kernel/context.ts'
+import { ApiError } from '../../../../kernel/errors.ts'
+import { requireUser } from '../session/service.ts'
+import { stepOf, totpPlace } from './proof.ts'
+import { beginSetup, confirmSetup, findPendingSetup, findSecondFactor, type PendingSetup } from './queries.ts'
+import { makeRecoveryCodes, recoveryCodeHash } from './recovery-codes.ts'
+import type { MfaSetup } from './schema.ts'
+import { countTry, refuseCode, renewSession } from './service.ts'
+
+/** interface §Time-boxed intermediate states */
+const setupMs = 10 * 60_000
+
+const codesPlace = (userId: string): SecretPlace => ({
+  table: 'mfa_setups',
+  column: 'recovery_codes',
+  row: userId,
+  org: null,
+})
+
+/**
+ * A new secret and ten recovery codes, in force once a code confirms them.
+ *
+ * @throws ApiError 403 MFA_REQUIRED where there is a factor already that was not checked within ten minutes
+ */
+export async function beginMfaSetup(ctx: Ctx<unknown>): Promise<MfaSetup> {
+  const { db, ports, caller } = ctx
+  const { id, email } = requireUser(ctx)
+  const now = ports.clock.now()
+  const existing = await findSecondFactor(db, id)
+  if (existing?.mfaMethod) requireFreshMfa(caller, now)
+  const secret = ports.totp.secret()
+  const recoveryCodes = makeRecoveryCodes()
+  await beginSetup(db, id, {
+    secret: ports.secrets.seal(secret, totpPlace(id)),
+    recoveryCodes: ports.secrets.seal(JSON.stringify(recoveryCodes), codesPlace(id)),
+    codeHashes: recoveryCodes.map((code) => recoveryCodeHash(id, code)),
+    until: new Date(now.getTime() + setupMs),
+  })
+  const otpAuthUrl = ports.totp.uri(secret, email)
+  return { secret, otpAuthUrl, qrCodeDataUrl: await toDataURL(otpAuthUrl), recoveryCodes }
+}
+
+/** A pending set-up and the time step of a code that fits it. */
+export interface Fitting {
+  setup: PendingSetup
+  step: number
+}
+
+/** Undefined: nothing is pending. `step` undefined: the code does not fit. */
+export async function fittingSetup(
+  { db, ports }: Pick<Ctx, 'db' | 'ports'>,
+  userId: string,
+  code: string,
+): Promise<Fitting | { step?: undefined } | undefined> {
+  const setup = await findPendingSetup(db, userId, ports.clock.now())
+  if (!setup) return undefined
+  const step = await stepOf(ports, userId, setup.secret, code)
+  return step === undefined ? {} : { setup, step }
+}
+
+/** Before the transaction. @throws ApiError 409 when no set-up is pending, 401 for a wrong code */
+export async function checkSetupCode(ctx: Ctx<unknown, unknown, { code: string }>): Promise<Fitting> {
+  const { id } = requireUser(ctx)
+  await countTry(ctx, id)
+  const fitting = await fittingSetup(ctx, id, ctx.body.code)
+  if (!fitting) throw nothingPending()
+  if (fitting.step === undefined) throw refuseCode(ctx, 'auth.mfa.setup', requireUser(ctx), 'wrong code')
+  return fitting
+}
+
+/** The pending secret is the user's from now on. Shows the recovery codes again: those of the set-up, not new ones. */
+export async function confirmMfaSetup(ctx: Ctx<unknown>, { setup, step }: Fitting) {
+  const user = requireUser(ctx)
+  const confirmed = await confirmSetup(ctx.db, user.id, setup, step, ctx.ports.clock.now())
+  if (!confirmed) throw nothingPending()
+  const recoveryCodes = JSON.parse(
+    ctx.ports.secrets.open(setup.recoveryCodes, codesPlace(user.id)).toString(),
+  ) as string[]
+  ctx.audited({
+    action: 'auth.mfa.setup',
+    type: 'user',
+    id: user.id,
+    name: user.email,
+    details: { method: 'totp' },
+  })
+  return { ...(await renewSession(ctx)), recoveryCodes }
+}
+
+const nothingPending = () =>
+  new ApiError('CONFLICT', 'no MFA set-up is pending: begin with POST /api/v1/auth/mfa/setup', {
+    details: [{ from: 'none', to: 'enabled' }],
+  })

@@ -1,0 +1,5 @@
+import login from './login/routes.ts'
+import mfa from './mfa/routes.ts'
+import session from './session/routes.ts'
+
+export default [...login, ...session, ...mfa]

@@ -1,0 +1,71 @@
+import type { Db } from '../../../../kernel/tenancy.ts'
+import type { Me } from './schema.ts'
+
+/** Whom a session is opened for, and the tenant that the audit log files it under. */
+export interface Holder {
+  id: string
+  email: string
+  name: string
+  avatarUrl: string | null
+  authEpoch: number
+  partnerId: string | null
+  orgId: string | null
+}
+
+export interface NewSession {
+  familyId: string
+  tokenHash: Buffer
+  mfa: boolean
+  at: Date
+  idleUntil: Date
+  until: Date
+}
+
+/** Nothing comes back when the account was disabled or logged out since it was looked up. */
+export const openSession = (db: Db, holder: Holder, session: NewSession) => db.one<{ authEpoch: number }>`
+  select auth_epoch from open_session(${holder.id}, ${holder.authEpoch}, ${holder.partnerId}, ${holder.orgId},
+    ${session.familyId}, ${session.tokenHash}, ${session.mfa}, ${session.at}, ${session.idleUntil}, ${session.until})`
+
+/** What became of a presented refresh token; the columns are those of the function of this name. */
+export interface Rotation {
+  outcome: 'rotate' | 'retried' | 'raced' | 'reused' | 'dead'
+  familyId: string
+  userId: string
+  email: string
+  authEpoch: number
+  mfa: boolean
+  mfaAt: Date | null
+  until: Date
+  retryAnswer: Buffer | null
+  partnerId: string | null
+  orgId: string | null
+}
+
+/** Windows in seconds. */
+export const useRefreshToken = (
+  db: Db,
+  token: { hash: Buffer; retryKeyHash: Buffer | null; at: Date; raceSeconds: number; retrySeconds: number },
+) => db.one<Rotation>`
+  select * from use_refresh_token(${token.hash}, ${token.retryKeyHash}, ${token.at},
+    make_interval(secs => ${token.raceSeconds}), make_interval(secs => ${token.retrySeconds}))`
+
+export interface Successor {
+  familyId: string
+  usedHash: Buffer
+  tokenHash: Buffer
+  at: Date
+  idleUntil: Date
+  retryKeyHash: Buffer | null
+  retryAnswer: Buffer | null
+}
+
+export const storeSuccessor = (db: Db, next: Successor) => db.one`
+  select store_successor(${next.familyId}, ${next.usedHash}, ${next.tokenHash}, ${next.at}, ${next.idleUntil},
+    ${next.retryKeyHash}, ${next.retryAnswer})`
+
+/** All tokens of the user die. The new epoch comes back. */
+export const endSessions = (db: Db, userId: string, reason: string, at: Date) => db.one<{ epoch: number }>`
+  select end_sessions(${userId}, ${reason}, ${at}) as epoch`
+
+export const findOwnAccount = (db: Db, id: string) => db.one<Me['user']>`
+  select * from own_account(${id})`

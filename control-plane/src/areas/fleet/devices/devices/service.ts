@@ -1,0 +1,115 @@
+import { type CloseReason, svc } from '@svc/proto'
+import { names } from '@svc/proto/bus'
+import { v7 as uuid } from 'uuid'
+import { moveDevice } from '../../../../engines/status/move.ts'
+import { withdrawAll } from '../../../../engines/work/cancel.ts'
+import { tellFinished } from '../../../../engines/work/hints.ts'
+import type { Ctx } from '../../../../kernel/context.ts'
+import type { Db } from '../../../../kernel/tenancy.ts'
+import { findHardware, listDisks } from '../inventory/queries.ts'
+import {
+  countDevices,
+  type DeviceOwner,
+  type DevicePage,
+  endCredential,
+  findDevice,
+  findOwner,
+  findUpdate,
+  insertRevocation,
+  listDevices,
+  listGroupsOfDevice,
+  type PlacedDevice,
+} from './queries.ts'
+import type { DeviceDetail, DeviceList, DeviceQuery, Position } from './schema.ts'
+
+const shown = ({ sortKey: _key, place: _place, ...device }: PlacedDevice) => device
+
+/** Names sort forwards, dates from the newest, unless the query says otherwise. */
+function orderOf({ sort, sortDir }: DeviceQuery): Pick<DevicePage, 'sort' | 'dir'> {
+  return { sort, dir: sortDir ?? (sort === 'hostname' ? 'asc' : 'desc') }
+}
+
+/** `GET /devices` in either mode (interface §Paging envelopes). */
+export function deviceList(ctx: Ctx<Record<string, never>, DeviceQuery>): Promise<DeviceList> {
+  return ctx.query.page === undefined ? keysetList(ctx) : pagedList(ctx.db, ctx.query, ctx.query.page)
+}
+
+async function pagedList(db: Db, query: DeviceQuery, page: number): Promise<DeviceList> {
+  const { limit } = query
+  const wanted = { filter: query, ...orderOf(query), take: limit, offset: (page - 1) * limit }
+  const [devices, total] = await Promise.all([listDevices(db, wanted), countDevices(db, query)])
+  return { devices: devices.map(shown), page, limit, total }
+}
+
+async function keysetList(ctx: Ctx<Record<string, never>, DeviceQuery>): Promise<DeviceList> {
+  const { db, query, ports } = ctx
+  const { limit, cursor, includeTotal } = query
+  const order = orderOf(query)
+  const made = { route: 'GET /devices', sort: order.sort, direction: order.dir }
+  const after = cursor === undefined ? undefined : position(ports.cursors.read(cursor, made))
+  const [rows, total] = await Promise.all([
+    listDevices(db, { filter: query, ...order, after, take: limit + 1 }),
+    includeTotal && !after ? countDevices(db, query) : undefined,
+  ])
+  const devices = rows.slice(0, limit)
+  const last = rows.length > limit ? devices.at(-1) : undefined
+  return {
+    devices: devices.map(shown),
+    nextCursor: last ? ports.cursors.write({ ...made, keys: [last.sortKey, last.id] }) : null,
+    limit,
+    ...(total !== undefined && { total }),
+  }
+}
+
+function position([key, id]: readonly (string | number | null)[]): Position {
+  if (typeof key !== 'string' || typeof id !== 'string')
+    throw new Error('a cursor of GET /devices without its two keys')
+  return { key, id }
+}
+
+/** Everything known of one device, decommissioned ones included; undefined (404) when the caller may not see it. */
+export async function deviceDetail({ db, params }: Ctx<{ id: string }>): Promise<DeviceDetail | undefined> {
+  const [device, hardware, disks, groups, update] = await Promise.all([
+    findDevice(db, params.id),
+    findHardware(db, params.id),
+    listDisks(db, params.id),
+    listGroupsOfDevice(db, params.id),
+    findUpdate(db, params.id),
+  ])
+  return device && { ...device, hardware: hardware ?? null, disks, groups, update: update ?? null }
+}
+
+/**
+ * Takes a device out of service: its credential dies, what it was told to do is withdrawn, its row stays. The revocation is
+ * published after the commit, and every gateway also reads it from the exchange within two seconds (promise P7).
+ *
+ * @throws ApiError 409 with `{from, to}` when it is decommissioned already
+ */
+export async function decommission(ctx: Ctx<{ id: string }>): Promise<{ success: true } | undefined> {
+  const { db, params, ports } = ctx
+  const device = await findOwner(db, params.id)
+  const moved = device && (await moveDevice(db, device.id, 'decommissioned'))
+  if (!moved) return undefined
+  const { id, partnerId, orgId, hostname } = device
+  const dead = await revoke(db, device, 'DECOMMISSIONED')
+  const withdrawn = await withdrawAll(db, id)
+  const details = { from: moved.before, withdrawnCommands: withdrawn.length }
+  ctx.audited({ type: 'device', id, name: hostname, partnerId, orgId, details })
+  ctx.after(() => ports.bus.publish(names.edgeAll(), dead))
+  ctx.after(() => tellFinished(ports.bus, withdrawn))
+  return { success: true }
+}
+
+/** Ends the device's credential, for whoever holds it; the answer is what gateways are to be told after the commit. */
+async function revoke(db: Db, device: DeviceOwner, reason: CloseReason): Promise<Uint8Array> {
+  const { id: deviceId, partnerId, orgId } = device
+  const dead = await endCredential(db, deviceId)
+  if (!dead) throw new Error(`device ${deviceId} vanished while its row was locked`)
+  await insertRevocation(db, { id: uuid(), deviceId, partnerId, orgId, ...dead, reason })
+  const revocation = { deviceId, ...dead, reason: svc.v1.CloseReason[reason] }
+  return svc.v1.EdgeMessage.encode({ revocation }).finish()
+}
+
+/** The device's tenant and name; undefined when the caller may not see it. What its child resources ask before they answer. */
+export const deviceOwner = (db: Db, deviceId: string): Promise<DeviceOwner | undefined> =>
+  findOwner(db, deviceId)

@@ -1,0 +1,18 @@
+import agentVersions from './agent-versions/routes.ts'
+import agentDownloads from './agents/download/routes.ts'
+import agents from './agents/routes.ts'
+import autoUpdate from './devices/auto-update/routes.ts'
+import commands from './devices/commands/routes.ts'
+import devices from './devices/devices/routes.ts'
+import inventory from './devices/inventory/routes.ts'
+
+/** Devices, what they are told to do, and the agents on them. */
+export default [
+  ...devices,
+  ...inventory,
+  ...autoUpdate,
+  ...commands,
+  ...agents,
+  ...agentDownloads,
+  ...agentVersions,
+]

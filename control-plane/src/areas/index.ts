@@ -1,0 +1,16 @@
+import type { Route } from '../kernel/route.ts'
+import auth from './access/auth/routes.ts'
+import enrollmentKeys from './access/enrollment-keys/routes.ts'
+import fleet from './fleet/index.ts'
+import orgs from './tenancy/orgs/routes.ts'
+
+/** The table of contents: every endpoint of the API. A folder of a wing is named after the first segment of its URLs. */
+export const routes: readonly Route[] = [
+  // access: who may come in
+  ...auth,
+  ...enrollmentKeys,
+  // tenancy: whose things they are
+  ...orgs,
+  // fleet: the devices
+  ...fleet,
+]

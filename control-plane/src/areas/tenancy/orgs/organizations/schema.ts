@@ -1,0 +1,82 @@
+import { z } from 'zod'
+import { label } from '../../../../kernel/text.ts'
+
+/** Lower-case letters, digits and inner hyphens, at most 100 characters; unique among a partner's organizations. */
+export const Slug = z
+  .string()
+  .regex(
+    /^[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?$/,
+    'must be lower-case letters, digits and inner hyphens, at most 100',
+  )
+
+export const OrganizationType = z.enum(['customer', 'internal'])
+export const OrganizationStatus = z.enum(['active', 'suspended', 'trial', 'churned', 'offboarding'])
+
+const BillingContact = z.strictObject({
+  name: label(255).optional().describe('Who to ask for'),
+  email: z.email().max(255).optional().describe('E-mail address'),
+  phone: label(50).optional().describe('Telephone number, in any form'),
+})
+
+/** A customer of a partner (interface §Tenancy). Contract dates are calendar days, `YYYY-MM-DD`. */
+export const Organization = z
+  .object({
+    id: z.uuid(),
+    partnerId: z.uuid(),
+    name: z.string(),
+    slug: z.string(),
+    type: OrganizationType,
+    status: OrganizationStatus,
+    maxDevices: z.int().nullable().describe('Devices that may be enrolled; null is any number'),
+    billingContact: BillingContact.nullable(),
+    contractStart: z.string().nullable().describe('`YYYY-MM-DD`'),
+    contractEnd: z.string().nullable().describe('`YYYY-MM-DD`, the last day'),
+    createdAt: z.date(),
+    updatedAt: z.date(),
+  })
+  .meta({ id: 'Organization', description: 'A customer of a partner.' })
+export type Organization = z.output<typeof Organization>
+
+export const OrganizationFilter = z.strictObject({
+  status: OrganizationStatus.optional().describe('Only those in this state'),
+  type: OrganizationType.optional().describe('Only those of this type'),
+})
+export type OrganizationFilter = z.output<typeof OrganizationFilter>
+
+/** `slug` is derived from the name when it is left out. A new organization is `active` or on `trial`, nothing else. */
+export const CreateOrganization = z
+  .strictObject({
+    name: label(255).describe('1 to 255 characters'),
+    slug: Slug.optional().describe(
+      'Lower-case letters, digits and inner hyphens, at most 100; unique among the partner’s organizations. Made from the name when left out',
+    ),
+    type: OrganizationType.default('customer').describe('`internal` is the provider’s own'),
+    status: z.enum(['active', 'trial']).default('active').describe('What it starts as'),
+    maxDevices: z
+      .int()
+      .min(0)
+      .max(2_147_483_647)
+      .nullable()
+      .default(null)
+      .describe('Devices that may be enrolled; null is any number'),
+    billingContact: BillingContact.nullable()
+      .default(null)
+      .describe('Who gets the bills; each part may be left out'),
+    contractStart: z.iso.date().nullable().default(null).describe('`YYYY-MM-DD`'),
+    contractEnd: z.iso
+      .date()
+      .nullable()
+      .default(null)
+      .describe('`YYYY-MM-DD`, the last day; not before `contractStart`'),
+  })
+  .refine((org) => !org.contractStart || !org.contractEnd || org.contractStart <= org.contractEnd, {
+    path: ['contractEnd'],
+    message: 'must not be before contractStart',
+  })
+  .meta({
+    id: 'CreateOrganization',
+    examples: [
+      { name: 'Acme Corp.', maxDevices: 250, contractStart: '2026-01-01', contractEnd: '2026-12-31' },
+    ],
+  })
+export type CreateOrganization = z.output<typeof CreateOrganization>

@@ -1,0 +1,4 @@
+import organizations from './organizations/routes.ts'
+import sites from './sites/routes.ts'
+
+export default [...organizations, ...sites]

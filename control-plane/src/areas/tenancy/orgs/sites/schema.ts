@@ -1,0 +1,80 @@
+import { z } from 'zod'
+import { label } from '../../../../kernel/text.ts'
+
+export const Address = z.strictObject({
+  street: label(255).optional().describe('Street and number'),
+  city: label(255).optional().describe('City'),
+  region: label(255).optional().describe('State, province or county'),
+  postal: label(32).optional().describe('Postal code'),
+  country: label(255).optional().describe('Country'),
+})
+
+export const Contact = z.strictObject({
+  name: label(255).optional().describe('Who to ask for'),
+  email: z.email().max(255).optional().describe('E-mail address'),
+  phone: label(50).optional().describe('Telephone number, in any form'),
+})
+
+/** A name that the time zone database knows, such as `Europe/Paris`. */
+const TimeZone = z
+  .string()
+  .max(64)
+  .refine(isTimeZone, 'must be an IANA time zone such as Europe/Paris')
+  .describe('IANA time zone such as `Europe/Paris`; `UTC` when left out')
+
+function isTimeZone(name: string): boolean {
+  // Offsets such as `+02:00` are accepted by Intl, but are no zones: they know no daylight saving.
+  if (/^[+-]/.test(name)) return false
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch (error) {
+    if (error instanceof RangeError) return false
+    throw error
+  }
+}
+
+/** A place of an organization (interface §Tenancy). Its name is unique there, whatever the case. */
+export const Site = z
+  .object({
+    id: z.uuid(),
+    orgId: z.uuid(),
+    name: z.string(),
+    timezone: z.string(),
+    address: Address.nullable(),
+    contact: Contact.nullable(),
+    createdAt: z.date(),
+    updatedAt: z.date(),
+  })
+  .meta({
+    id: 'Site',
+    description: 'A place of an organization. Its name is unique there, whatever the case.',
+  })
+export type Site = z.output<typeof Site>
+
+export const SiteFilter = z.strictObject({
+  orgId: z.uuid().optional().describe('Only sites of this organization'),
+})
+export type SiteFilter = z.output<typeof SiteFilter>
+
+export const CreateSite = z
+  .strictObject({
+    orgId: z.uuid().describe('The organization that the site belongs to'),
+    name: label(255).describe('1 to 255 characters; unique in the organization, whatever the case'),
+    timezone: TimeZone.default('UTC'),
+    address: Address.nullable().default(null).describe('Where it is; each part may be left out'),
+    contact: Contact.nullable().default(null).describe('Whom to call there; each part may be left out'),
+  })
+  .meta({
+    id: 'CreateSite',
+    examples: [
+      {
+        orgId: '0195d0a0-7c11-7000-8000-000000000001',
+        name: 'Head office',
+        timezone: 'Europe/Paris',
+        address: { street: '1 Rue de Rivoli', city: 'Paris', postal: '75001', country: 'France' },
+        contact: { name: 'Front desk', email: 'desk@customer.example' },
+      },
+    ],
+  })
+export type CreateSite = z.output<typeof CreateSite>

@@ -1,0 +1,58 @@
+import { describe, expect, test } from 'vitest'
+import { ConfigError, readConfig } from './config.ts'
+
+const least = { DATABASE_URL: 'postgres://localhost/svc', KEYS_DIR: '/keys', EDGE_SHARED_KEY: 'x'.repeat(32) }
+
+describe('the configuration', () => {
+  test('needs three variables; the rest has defaults', () => {
+    const config = readConfig(least)
+    expect(config).toMatchObject({
+      port: 8080,
+      internalPort: 8081,
+      autoMigrate: true,
+      enable2fa: true,
+      enableRegistration: false,
+    })
+    expect(config.publicUrl).toBe('http://127.0.0.1:8080')
+    expect(config.pipeline.commandLeaseMs).toBe(30_000)
+  })
+
+  test.each<[Record<string, string>, string]>([
+    [{ DATABASE_URL: '' }, 'DATABASE_URL: is not set'],
+    [{ DATABASE_URL: 'mysql://x/y' }, 'DATABASE_URL: not a postgres:'],
+    [{ PORT: 'eighty' }, 'PORT: '],
+    [{ PORT: '70000' }, 'PORT: '],
+    [{ ENABLE_2FA: 'perhaps' }, 'ENABLE_2FA: '],
+    [{ EDGE_SHARED_KEY: 'short' }, 'EDGE_SHARED_KEY: '],
+    [{ TRUSTED_PROXIES: '10.0.0.0/8, lb' }, 'TRUSTED_PROXIES: not an address or CIDR: lb'],
+    [{ TRUSTED_PROXIES: '10.0.0.0/33' }, 'TRUSTED_PROXIES: not an address or CIDR: 10.0.0.0/33'],
+    [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL: '],
+    [{ RELEASE_KEYS: 'c2hvcnQ=' }, 'RELEASE_KEYS: not the 32 bytes of a key in base64: c2hvcnQ='],
+    [{ BINARY_SOURCE: 'ftp' }, 'BINARY_SOURCE: '],
+    [{ BINARY_SOURCE: 'local' }, 'BINARY_DIR: is not set'],
+    [{ RELEASE_REPO: 'a/b/c' }, 'RELEASE_REPO: not owner/name'],
+    [{ COMMAND_LEASE_MS: '0' }, 'COMMAND_LEASE_MS: '],
+  ])('with %o is refused in one line that names the variable', (wrong, line) => {
+    const read = () => readConfig({ ...least, ...wrong })
+    expect(read).toThrow(ConfigError)
+    expect(read).toThrow(line)
+    expect(read).not.toThrow('\n')
+  })
+
+  test('reads lists and numbers of the pipeline', () => {
+    const config = readConfig({
+      ...least,
+      COMMAND_LEASE_MS: '50',
+      GATEWAY_URLS: 'wss://a/agent, wss://b/agent',
+      TRUSTED_PROXIES: '10.0.0.0/8 ::1',
+      PUBLIC_URL: 'https://svc.example/',
+    })
+    expect(config.pipeline.commandLeaseMs).toBe(50)
+    expect(config.gatewayUrls).toEqual(['wss://a/agent', 'wss://b/agent'])
+    expect(config.publicUrl).toBe('https://svc.example')
+    expect([config.trustedProxies.check('10.9.9.9'), config.trustedProxies.check('11.0.0.1')]).toEqual([
+      true,
+      false,
+    ])
+  })
+})

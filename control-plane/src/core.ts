@@ -1,0 +1,173 @@
+import type { Bus } from '@svc/proto/bus'
+import { Redis } from 'ioredis'
+import { v7 as uuid } from 'uuid'
+import { type Clock, systemClock } from './adapters/clock.ts'
+import { openKeySet } from './adapters/keys.ts'
+import { localReleases } from './adapters/binaries.ts'
+import { argon2Passwords } from './adapters/passwords.ts'
+import { type Database, openPool } from './adapters/postgres.ts'
+import { hostedReleases } from './adapters/release-host.ts'
+import type { ReleaseSource } from './adapters/releases.ts'
+import { openSigningKeys } from './adapters/signing-keys.ts'
+import { tokensOf } from './adapters/tokens.ts'
+import { totpOf } from './adapters/totp.ts'
+import type { Config } from './config.ts'
+import { secretsOf } from './engines/secrets/envelope.ts'
+import { masterKeyFor } from './engines/secrets/master.ts'
+import { declareTasks } from './engines/schedule/queue/enqueue.ts'
+import { UpdateDesk } from './engines/updates/desk.ts'
+import { tasks } from './jobs.ts'
+import { identifyWith } from './kernel/caller.ts'
+import { openCallers } from './kernel/callers.ts'
+import { limitsOf } from './kernel/counters.ts'
+import { workerDb } from './kernel/db.ts'
+import type { Kernel } from './kernel/mount.ts'
+import { cursors } from './kernel/page.ts'
+import type { Ports } from './kernel/ports.ts'
+
+/** Connections to the one database, by what they may do. */
+export interface Pools {
+  /** role svc_app: the API */
+  app: Database
+  /** role svc_worker: background work, and the internal listener */
+  worker: Database
+  close(): Promise<void>
+}
+
+/** Counts of limits are made while a request holds a connection of the API's pool: they must never wait for that pool. */
+const limitConnections = 2
+
+export function openPools(config: Config): Pools & { limits: Database } {
+  const max = config.databasePool
+  const app = openPool({
+    url: config.databaseAppUrl ?? config.databaseUrl,
+    role: 'svc_app',
+    max,
+    name: 'svc-api',
+  })
+  const limits = openPool({
+    url: config.databaseAppUrl ?? config.databaseUrl,
+    role: 'svc_app',
+    max: limitConnections,
+    name: 'svc-limits',
+  })
+  const worker = openPool({
+    url: config.databaseWorkerUrl ?? config.databaseUrl,
+    role: 'svc_worker',
+    max,
+    name: 'svc-worker',
+  })
+  return {
+    app,
+    limits,
+    worker,
+    close: async () => {
+      await Promise.all([app, limits, worker].map((pool) => pool.end({ timeout: 5 })))
+    },
+  }
+}
+
+/** Everything that both the API and background work stand on: pools, keys, ports. */
+export interface Core {
+  config: Config
+  pools: Pools
+  ports: Ports & { updates: UpdateDesk }
+  kernel: Kernel
+  /** Idempotent. The bus is its owner's to close. */
+  close(): Promise<void>
+}
+
+/** For limits alone: answers at once or not at all, since the insurance is at hand. */
+const openRedis = (url: string) =>
+  new Redis(url, {
+    enableOfflineQueue: false,
+    maxRetriesPerRequest: 0,
+    commandTimeout: 500,
+    lazyConnect: false,
+  })
+
+/** Where BINARY_SOURCE says that releases are. */
+function releasesOf({ binarySource, binaryDir = '', releaseHost }: Config): ReleaseSource {
+  return binarySource === 'local' ? localReleases(binaryDir) : hostedReleases(releaseHost)
+}
+
+/** Work that was started after an answer; closing waits for it. */
+function backgroundWork() {
+  const running = new Set<Promise<unknown>>()
+  return {
+    add(work: Promise<unknown>) {
+      running.add(work)
+      void work.finally(() => running.delete(work))
+    },
+    done: async () => {
+      await Promise.allSettled(running)
+    },
+  }
+}
+
+/**
+ * Opens what one process of the control plane needs. The database is migrated already.
+ *
+ * @throws KeyError in one line when KEYS_DIR does not fit this database
+ */
+export async function openCore(
+  config: Config,
+  bus: Bus,
+  options: { clock?: Clock; onRedisError?: (error: Error) => void } = {},
+): Promise<Core> {
+  const clock = options.clock ?? systemClock
+  const pools = openPools(config)
+  const redis = config.redisUrl ? openRedis(config.redisUrl) : undefined
+  redis?.on('error', (error: Error) => options.onRedisError?.(error))
+  try {
+    const [masterKey] = await Promise.all([
+      masterKeyFor(pools.worker, config.keysDir),
+      declareTasks(workerDb(pools.worker, { kind: 'system' }), tasks),
+    ])
+    const secrets = secretsOf(masterKey)
+    const tokens = tokensOf(openKeySet(config.keysDir, 'jwt'), config.publicUrl, clock)
+    const callers = await openCallers(pools.app, bus)
+    const background = backgroundWork()
+    const ports: Core['ports'] = {
+      config,
+      clock,
+      bus,
+      node: `api-${uuid()}`,
+      tokens,
+      passwords: argon2Passwords(),
+      totp: totpOf(clock),
+      secrets,
+      signingKeys: openSigningKeys(config.keysDir),
+      releases: releasesOf(config),
+      updates: new UpdateDesk(config.pipeline),
+      limits: limitsOf(pools.limits, redis, clock),
+      callers,
+      cursors: cursors(secrets.derive('cursor')),
+    }
+    const kernel: Kernel = {
+      ports,
+      pool: pools.app,
+      identify: identifyWith(tokens, callers, clock, config.enable2fa),
+      sealKey: secrets.derive('idempotency'),
+      background: (work) => background.add(work),
+    }
+    const closeAll = async () => {
+      callers.close()
+      await background.done()
+      redis?.disconnect()
+      await pools.close()
+    }
+    let closing: Promise<void> | undefined
+    return {
+      config,
+      pools,
+      ports,
+      kernel,
+      close: () => (closing ??= closeAll()),
+    }
+  } catch (error) {
+    redis?.disconnect()
+    await pools.close()
+    throw error
+  }
+}

@@ -1,0 +1,1464 @@
+-- Read back from a migrated database by `npm run golden`. Nothing runs this file.
+
+-- tables
+
+create table svc.audit_log (
+  id uuid not null,
+  at timestamp with time zone not null default now(),
+  partner_id uuid,
+  org_id uuid,
+  actor_type text not null,
+  actor_id uuid,
+  actor_email text,
+  action text not null,
+  resource_type text,
+  resource_id uuid,
+  resource_name text,
+  result text not null,
+  details jsonb not null default '{}'::jsonb,
+  ip inet,
+  user_agent text,
+  request_id text,
+  constraint audit_log_actor_type_check CHECK ((actor_type = ANY (ARRAY['user'::text, 'api_key'::text, 'device'::text, 'system'::text, 'anonymous'::text]))),
+  constraint audit_log_result_check CHECK ((result = ANY (ARRAY['success'::text, 'failure'::text, 'denied'::text]))),
+  constraint audit_log_pkey PRIMARY KEY (id)
+);
+alter table svc.audit_log enable row level security;
+alter table svc.audit_log force row level security;
+
+create table svc.commands (
+  id uuid not null,
+  seq bigint not null generated always as identity,
+  partner_id uuid not null,
+  org_id uuid not null,
+  device_id uuid not null,
+  type text not null,
+  lane text not null,
+  args jsonb not null,
+  status text not null default 'queued'::text,
+  issued_by text not null,
+  created_at timestamp with time zone not null default now(),
+  not_before timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  timeout_ms integer not null,
+  attempt integer not null default 0,
+  lease_until timestamp with time zone,
+  offered_epoch bigint,
+  cancel_requested_at timestamp with time zone,
+  delivered_at timestamp with time zone,
+  started_at timestamp with time zone,
+  finished_at timestamp with time zone,
+  deadline_at timestamp with time zone,
+  exit_code integer,
+  stdout bytea,
+  stdout_encoding text,
+  stdout_size bigint,
+  stdout_truncated boolean,
+  stderr bytea,
+  stderr_encoding text,
+  stderr_size bigint,
+  stderr_truncated boolean,
+  result jsonb,
+  error text,
+  result_at timestamp with time zone,
+  late_result jsonb,
+  one_pending boolean not null default false,
+  owed boolean not null generated always as (((status = 'queued'::text) OR ((status = ANY (ARRAY['delivered'::text, 'running'::text])) AND (cancel_requested_at IS NOT NULL)))) stored,
+  constraint commands_lane_check CHECK ((lane = ANY (ARRAY['interactive'::text, 'work'::text, 'bulk'::text]))),
+  constraint commands_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'delivered'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text, 'expired'::text, 'rejected'::text, 'interrupted'::text]))),
+  constraint commands_timeout_ms_check CHECK ((timeout_ms > 0)),
+  constraint commands_pkey PRIMARY KEY (id)
+);
+alter table svc.commands enable row level security;
+alter table svc.commands force row level security;
+
+create table svc.device_disks (
+  device_id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  mount_point text not null,
+  device text,
+  fs_type text,
+  total_bytes bigint not null,
+  used_bytes bigint not null,
+  free_bytes bigint not null,
+  collected_at timestamp with time zone not null,
+  constraint device_disks_partner_id_org_id_device_id_fkey FOREIGN KEY (partner_id, org_id, device_id) REFERENCES svc.devices(partner_id, org_id, id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint device_disks_pkey PRIMARY KEY (device_id, mount_point)
+);
+alter table svc.device_disks enable row level security;
+alter table svc.device_disks force row level security;
+
+create table svc.device_group_members (
+  group_id uuid not null,
+  device_id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  added_at timestamp with time zone not null default now(),
+  constraint device_group_members_partner_id_org_id_device_id_fkey FOREIGN KEY (partner_id, org_id, device_id) REFERENCES svc.devices(partner_id, org_id, id) ON DELETE CASCADE,
+  constraint device_group_members_partner_id_org_id_group_id_fkey FOREIGN KEY (partner_id, org_id, group_id) REFERENCES svc.device_groups(partner_id, org_id, id) ON DELETE CASCADE,
+  constraint device_group_members_pkey PRIMARY KEY (group_id, device_id)
+);
+alter table svc.device_group_members enable row level security;
+alter table svc.device_group_members force row level security;
+
+create table svc.device_groups (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  name text not null,
+  kind text not null default 'static'::text,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint device_groups_kind_check CHECK ((kind = ANY (ARRAY['static'::text, 'dynamic'::text]))),
+  constraint device_groups_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+  constraint device_groups_partner_id_org_id_fkey FOREIGN KEY (partner_id, org_id) REFERENCES svc.organizations(partner_id, id),
+  constraint device_groups_pkey PRIMARY KEY (id),
+  constraint device_groups_partner_id_org_id_id_key UNIQUE (partner_id, org_id, id)
+);
+alter table svc.device_groups enable row level security;
+alter table svc.device_groups force row level security;
+
+create table svc.device_hardware (
+  device_id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  cpu_model text,
+  cpu_cores integer,
+  cpu_threads integer,
+  ram_total_bytes bigint,
+  disk_total_bytes bigint,
+  serial_number text,
+  manufacturer text,
+  model text,
+  bios_version text,
+  gpu_model text,
+  collected_at timestamp with time zone not null,
+  constraint device_hardware_partner_id_org_id_device_id_fkey FOREIGN KEY (partner_id, org_id, device_id) REFERENCES svc.devices(partner_id, org_id, id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint device_hardware_pkey PRIMARY KEY (device_id)
+);
+alter table svc.device_hardware enable row level security;
+alter table svc.device_hardware force row level security;
+
+create table svc.device_inventory (
+  device_id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  kind text not null,
+  hash bytea not null,
+  collected_at timestamp with time zone not null,
+  received_at timestamp with time zone not null,
+  constraint device_inventory_partner_id_org_id_device_id_fkey FOREIGN KEY (partner_id, org_id, device_id) REFERENCES svc.devices(partner_id, org_id, id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint device_inventory_pkey PRIMARY KEY (device_id, kind)
+);
+alter table svc.device_inventory enable row level security;
+alter table svc.device_inventory force row level security;
+
+create table svc.device_network_interfaces (
+  device_id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  name text not null,
+  mac_address text,
+  addresses text[] not null default '{}'::text[],
+  state text not null,
+  mtu integer,
+  speed_mbps bigint,
+  is_primary boolean not null default false,
+  constraint device_network_interfaces_partner_id_org_id_device_id_fkey FOREIGN KEY (partner_id, org_id, device_id) REFERENCES svc.devices(partner_id, org_id, id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint device_network_interfaces_pkey PRIMARY KEY (device_id, name)
+);
+alter table svc.device_network_interfaces enable row level security;
+alter table svc.device_network_interfaces force row level security;
+
+create table svc.device_networks (
+  device_id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  default_gateway text,
+  dns_servers text[] not null default '{}'::text[],
+  collected_at timestamp with time zone not null,
+  constraint device_networks_partner_id_org_id_device_id_fkey FOREIGN KEY (partner_id, org_id, device_id) REFERENCES svc.devices(partner_id, org_id, id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint device_networks_pkey PRIMARY KEY (device_id)
+);
+alter table svc.device_networks enable row level security;
+alter table svc.device_networks force row level security;
+
+create table svc.device_presence (
+  device_id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  epoch bigint not null default 0,
+  last_seen_at timestamp with time zone,
+  node text,
+  cpu_percent real,
+  ram_percent real,
+  disk_percent real,
+  uptime_seconds bigint,
+  config_version bigint not null default 1,
+  constraint device_presence_pkey PRIMARY KEY (device_id)
+) with (fillfactor=50);
+alter table svc.device_presence enable row level security;
+alter table svc.device_presence force row level security;
+
+create table svc.device_software (
+  device_id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  name text not null,
+  source text not null,
+  architecture text not null,
+  instance smallint not null,
+  version text not null,
+  vendor text,
+  installed_at timestamp with time zone,
+  reported_at timestamp with time zone not null,
+  constraint device_software_partner_id_org_id_device_id_fkey FOREIGN KEY (partner_id, org_id, device_id) REFERENCES svc.devices(partner_id, org_id, id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint device_software_pkey PRIMARY KEY (device_id, name, source, architecture, instance)
+);
+alter table svc.device_software enable row level security;
+alter table svc.device_software force row level security;
+
+create table svc.device_updates (
+  device_id uuid not null,
+  component text not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  offered_version text,
+  offered_at timestamp with time zone,
+  phase text not null default 'offered'::text,
+  from_version text,
+  to_version text,
+  reason text,
+  reported_at timestamp with time zone,
+  said text,
+  epoch bigint not null default 0,
+  heard_ms bigint not null default 0,
+  said_ms bigint not null default 0,
+  failed_version text,
+  failures integer not null default 0,
+  failed_since timestamp with time zone,
+  constraint device_updates_component_check CHECK ((component = ANY (ARRAY['agent'::text, 'helper'::text]))),
+  constraint device_updates_phase_check CHECK ((phase = ANY (ARRAY['offered'::text, 'downloading'::text, 'verifying'::text, 'backing_up'::text, 'swapping'::text, 'restarting'::text, 'done'::text, 'rolled_back'::text, 'failed'::text]))),
+  constraint device_updates_partner_id_org_id_device_id_fkey FOREIGN KEY (partner_id, org_id, device_id) REFERENCES svc.devices(partner_id, org_id, id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint device_updates_pkey PRIMARY KEY (device_id, component)
+);
+alter table svc.device_updates enable row level security;
+alter table svc.device_updates force row level security;
+
+create table svc.devices (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  site_id uuid not null,
+  hostname text not null,
+  hostname_key text not null generated always as (lower(hostname)) stored,
+  display_name text,
+  os_type text not null,
+  os_name text,
+  os_version text,
+  os_build text,
+  architecture text,
+  agent_version text,
+  helper_version text,
+  watchdog_version text,
+  device_role text not null default 'unknown'::text,
+  tags text[] not null default '{}'::text[],
+  custom_fields jsonb not null default '{}'::jsonb,
+  auto_update_enabled boolean not null default true,
+  is_virtual boolean,
+  virtualization_platform text,
+  boot_id text,
+  pending_reboot boolean not null default false,
+  last_user text,
+  last_seen_ip inet,
+  enrollment_ip inet,
+  enrollment_key_id uuid,
+  enrolled_at timestamp with time zone,
+  enrolled_rank timestamp with time zone not null generated always as (COALESCE(enrolled_at, '-infinity'::timestamp with time zone)) stored,
+  lifecycle text not null default 'active'::text,
+  connectivity text not null default 'offline'::text,
+  activity text not null default 'none'::text,
+  in_maintenance boolean not null default false,
+  status text not null generated always as (
+CASE
+    WHEN (lifecycle <> 'active'::text) THEN lifecycle
+    WHEN (activity = 'updating'::text) THEN 'updating'::text
+    WHEN in_maintenance THEN 'maintenance'::text
+    ELSE connectivity
+END) stored,
+  offline_seen_at timestamp with time zone,
+  last_seen_rank timestamp with time zone not null generated always as (
+CASE
+    WHEN (connectivity = 'online'::text) THEN 'infinity'::timestamp with time zone
+    ELSE COALESCE(offline_seen_at, '-infinity'::timestamp with time zone)
+END) stored,
+  main_agent_silent_since timestamp with time zone,
+  watchdog_status text,
+  decommissioned_at timestamp with time zone,
+  credential_version bigint not null default 1,
+  token_sha256 bytea,
+  token_issued_at timestamp with time zone,
+  public_key bytea,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint devices_activity_check CHECK ((activity = ANY (ARRAY['none'::text, 'updating'::text]))),
+  constraint devices_connectivity_check CHECK ((connectivity = ANY (ARRAY['online'::text, 'offline'::text]))),
+  constraint devices_device_role_check CHECK ((device_role = ANY (ARRAY['workstation'::text, 'server'::text, 'printer'::text, 'router'::text, 'switch'::text, 'firewall'::text, 'access_point'::text, 'phone'::text, 'iot'::text, 'camera'::text, 'nas'::text, 'unknown'::text]))),
+  constraint devices_display_name_check CHECK ((length(display_name) <= 255)),
+  constraint devices_hostname_check CHECK (((length(hostname) >= 1) AND (length(hostname) <= 255))),
+  constraint devices_lifecycle_check CHECK ((lifecycle = ANY (ARRAY['pending'::text, 'active'::text, 'quarantined'::text, 'decommissioned'::text]))),
+  constraint devices_os_type_check CHECK ((os_type = ANY (ARRAY['windows'::text, 'macos'::text, 'linux'::text]))),
+  constraint devices_watchdog_status_check CHECK ((watchdog_status = ANY (ARRAY['connected'::text, 'failover'::text, 'offline'::text]))),
+  constraint devices_partner_id_org_id_site_id_fkey FOREIGN KEY (partner_id, org_id, site_id) REFERENCES svc.sites(partner_id, org_id, id),
+  constraint devices_pkey PRIMARY KEY (id),
+  constraint devices_partner_id_org_id_id_key UNIQUE (partner_id, org_id, id)
+);
+alter table svc.devices enable row level security;
+alter table svc.devices force row level security;
+
+create table svc.edge_watermarks (
+  shard smallint not null,
+  node text not null,
+  since timestamp with time zone not null,
+  through timestamp with time zone not null,
+  constraint edge_watermarks_pkey PRIMARY KEY (shard, node)
+);
+
+create table svc.enrollment_keys (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  site_id uuid not null,
+  name text not null,
+  key_hash bytea not null,
+  max_usage integer,
+  usage_count integer not null default 0,
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  created_by uuid,
+  created_at timestamp with time zone not null default now(),
+  constraint enrollment_keys_check CHECK (((max_usage IS NULL) OR (usage_count <= max_usage))),
+  constraint enrollment_keys_max_usage_check CHECK (((max_usage >= 1) AND (max_usage <= 100000))),
+  constraint enrollment_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+  constraint enrollment_keys_partner_id_org_id_site_id_fkey FOREIGN KEY (partner_id, org_id, site_id) REFERENCES svc.sites(partner_id, org_id, id),
+  constraint enrollment_keys_pkey PRIMARY KEY (id),
+  constraint enrollment_keys_key_hash_key UNIQUE (key_hash)
+);
+alter table svc.enrollment_keys enable row level security;
+alter table svc.enrollment_keys force row level security;
+
+create table svc.gateway_nodes (
+  node text not null,
+  version text not null,
+  connections integer not null default 0,
+  started_at timestamp with time zone not null default now(),
+  lease_until timestamp with time zone not null,
+  constraint gateway_nodes_pkey PRIMARY KEY (node)
+);
+
+create table svc.idempotency (
+  partner_id uuid not null,
+  caller text not null,
+  route text not null,
+  key_hash bytea not null,
+  body_hash bytea not null,
+  status integer,
+  answer bytea,
+  sealed boolean not null default false,
+  created_at timestamp with time zone not null default now(),
+  constraint idempotency_pkey PRIMARY KEY (partner_id, caller, route, key_hash)
+);
+alter table svc.idempotency enable row level security;
+alter table svc.idempotency force row level security;
+
+create table svc.job_pools (
+  pool text not null,
+  seen_at timestamp with time zone not null default now(),
+  constraint job_pools_pkey PRIMARY KEY (pool)
+);
+
+create table svc.job_tasks (
+  name text not null,
+  max_attempts smallint not null,
+  constraint job_tasks_max_attempts_check CHECK (((max_attempts >= 1) AND (max_attempts <= 100))),
+  constraint job_tasks_name_check CHECK ((name ~ '^[a-z][a-z0-9_.-]{0,99}$'::text)),
+  constraint job_tasks_pkey PRIMARY KEY (name)
+);
+
+create table svc.mfa_challenges (
+  token_hash bytea not null,
+  user_id uuid not null,
+  attempts integer not null default 0,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  constraint mfa_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
+  constraint mfa_challenges_pkey PRIMARY KEY (token_hash)
+);
+
+create table svc.mfa_setups (
+  user_id uuid not null,
+  secret bytea not null,
+  recovery_codes bytea not null,
+  recovery_code_hashes bytea[] not null,
+  expires_at timestamp with time zone not null,
+  constraint mfa_setups_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
+  constraint mfa_setups_pkey PRIMARY KEY (user_id)
+);
+
+create table svc.organization_memberships (
+  partner_id uuid not null,
+  org_id uuid not null,
+  user_id uuid not null,
+  role_id uuid not null,
+  site_ids uuid[],
+  device_group_ids uuid[],
+  created_at timestamp with time zone not null default now(),
+  constraint organization_memberships_partner_id_org_id_fkey FOREIGN KEY (partner_id, org_id) REFERENCES svc.organizations(partner_id, id),
+  constraint organization_memberships_partner_id_role_id_fkey FOREIGN KEY (partner_id, role_id) REFERENCES svc.roles(partner_id, id),
+  constraint organization_memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
+  constraint organization_memberships_pkey PRIMARY KEY (user_id, org_id)
+);
+alter table svc.organization_memberships enable row level security;
+alter table svc.organization_memberships force row level security;
+
+create table svc.organizations (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null generated always as (id) stored,
+  name text not null,
+  slug text not null,
+  type text not null default 'customer'::text,
+  status text not null default 'active'::text,
+  max_devices integer,
+  settings jsonb not null default '{}'::jsonb,
+  billing_contact jsonb,
+  contract_start date,
+  contract_end date,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  deleted_at timestamp with time zone,
+  constraint organizations_max_devices_check CHECK ((max_devices >= 0)),
+  constraint organizations_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+  constraint organizations_slug_check CHECK ((slug ~ '^[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?$'::text)),
+  constraint organizations_status_check CHECK ((status = ANY (ARRAY['active'::text, 'suspended'::text, 'trial'::text, 'churned'::text, 'offboarding'::text]))),
+  constraint organizations_type_check CHECK ((type = ANY (ARRAY['customer'::text, 'internal'::text]))),
+  constraint organizations_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES svc.partners(id),
+  constraint organizations_pkey PRIMARY KEY (id),
+  constraint organizations_partner_id_id_key UNIQUE (partner_id, id)
+);
+alter table svc.organizations enable row level security;
+alter table svc.organizations force row level security;
+
+create table svc.outbox (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid,
+  type text not null,
+  subject_id uuid not null,
+  payload jsonb not null,
+  at timestamp with time zone not null default clock_timestamp(),
+  relayed_at timestamp with time zone,
+  constraint outbox_pkey PRIMARY KEY (id)
+);
+alter table svc.outbox enable row level security;
+alter table svc.outbox force row level security;
+
+create table svc.partner_memberships (
+  partner_id uuid not null,
+  org_id uuid generated always as (NULL::uuid) stored,
+  user_id uuid not null,
+  role_id uuid not null,
+  org_access text not null,
+  org_ids uuid[] not null default '{}'::uuid[],
+  created_at timestamp with time zone not null default now(),
+  constraint partner_memberships_org_access_check CHECK ((org_access = ANY (ARRAY['all'::text, 'selected'::text, 'none'::text]))),
+  constraint partner_memberships_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES svc.partners(id),
+  constraint partner_memberships_partner_id_role_id_fkey FOREIGN KEY (partner_id, role_id) REFERENCES svc.roles(partner_id, id),
+  constraint partner_memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
+  constraint partner_memberships_pkey PRIMARY KEY (user_id, partner_id)
+);
+alter table svc.partner_memberships enable row level security;
+alter table svc.partner_memberships force row level security;
+
+create table svc.partners (
+  id uuid not null,
+  name text not null,
+  slug text not null,
+  status text not null default 'active'::text,
+  timezone text not null default 'UTC'::text,
+  settings jsonb not null default '{}'::jsonb,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  partner_id uuid not null generated always as (id) stored,
+  org_id uuid,
+  constraint partners_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+  constraint partners_slug_check CHECK ((slug ~ '^[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?$'::text)),
+  constraint partners_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'active'::text, 'suspended'::text, 'offboarding'::text, 'churned'::text]))),
+  constraint partners_pkey PRIMARY KEY (id),
+  constraint partners_slug_key UNIQUE (slug)
+);
+alter table svc.partners enable row level security;
+alter table svc.partners force row level security;
+
+create table svc.rate_limits (
+  bucket text not null,
+  subject bytea not null,
+  hits integer not null,
+  resets_at timestamp with time zone not null,
+  constraint rate_limits_pkey PRIMARY KEY (bucket, subject)
+);
+
+create table svc.refresh_families (
+  id uuid not null,
+  user_id uuid not null,
+  partner_id uuid,
+  org_id uuid,
+  mfa boolean not null,
+  mfa_at timestamp with time zone,
+  auth_epoch integer not null,
+  created_at timestamp with time zone not null default now(),
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  revoked_reason text,
+  constraint refresh_families_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
+  constraint refresh_families_pkey PRIMARY KEY (id)
+);
+
+create table svc.refresh_tokens (
+  token_hash bytea not null,
+  family_id uuid not null,
+  created_at timestamp with time zone not null default now(),
+  idle_expires_at timestamp with time zone not null,
+  used_at timestamp with time zone,
+  retry_key_hash bytea,
+  retry_answer bytea,
+  constraint refresh_tokens_family_id_fkey FOREIGN KEY (family_id) REFERENCES svc.refresh_families(id) ON DELETE CASCADE,
+  constraint refresh_tokens_pkey PRIMARY KEY (token_hash)
+);
+
+create table svc.release_assets (
+  release_id uuid not null,
+  kind text not null,
+  os text not null,
+  arch text not null,
+  name text not null,
+  size bigint not null,
+  sha256 text not null,
+  url text,
+  is_latest boolean not null default false,
+  constraint release_assets_arch_check CHECK ((arch = ANY (ARRAY['amd64'::text, 'arm64'::text]))),
+  constraint release_assets_kind_check CHECK ((kind = ANY (ARRAY['agent'::text, 'helper'::text]))),
+  constraint release_assets_os_check CHECK ((os = ANY (ARRAY['linux'::text, 'macos'::text, 'windows'::text]))),
+  constraint release_assets_sha256_check CHECK ((length(sha256) = 64)),
+  constraint release_assets_size_check CHECK ((size > 0)),
+  constraint release_assets_release_id_fkey FOREIGN KEY (release_id) REFERENCES svc.releases(id),
+  constraint release_assets_pkey PRIMARY KEY (release_id, kind, os, arch)
+);
+
+create table svc.releases (
+  id uuid not null,
+  version text not null,
+  sequence bigint not null,
+  released_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  notes text not null,
+  manifest bytea not null,
+  signature bytea not null,
+  key_id text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint releases_version_check CHECK (((length(version) >= 5) AND (length(version) <= 60))),
+  constraint releases_pkey PRIMARY KEY (id),
+  constraint releases_sequence_key UNIQUE (sequence),
+  constraint releases_version_key UNIQUE (version)
+);
+
+create table svc.revocations (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  device_id uuid not null,
+  credential_version bigint not null,
+  reason text not null,
+  at timestamp with time zone not null default now(),
+  constraint revocations_pkey PRIMARY KEY (id)
+);
+alter table svc.revocations enable row level security;
+alter table svc.revocations force row level security;
+
+create table svc.role_permissions (
+  role_id uuid not null,
+  partner_id uuid not null,
+  org_id uuid,
+  resource text not null,
+  action text not null,
+  constraint role_permissions_action_check CHECK ((length(action) <= 50)),
+  constraint role_permissions_resource_check CHECK ((length(resource) <= 100)),
+  constraint role_permissions_partner_id_role_id_fkey FOREIGN KEY (partner_id, role_id) REFERENCES svc.roles(partner_id, id) ON DELETE CASCADE,
+  constraint role_permissions_pkey PRIMARY KEY (role_id, resource, action)
+);
+alter table svc.role_permissions enable row level security;
+alter table svc.role_permissions force row level security;
+
+create table svc.roles (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid,
+  parent_role_id uuid,
+  scope text not null,
+  name text not null,
+  description text,
+  is_system boolean not null default false,
+  force_mfa boolean not null default false,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint roles_check CHECK (((scope = 'organization'::text) = (org_id IS NOT NULL))),
+  constraint roles_name_check CHECK (((length(name) >= 1) AND (length(name) <= 100))),
+  constraint roles_scope_check CHECK ((scope = ANY (ARRAY['partner'::text, 'organization'::text]))),
+  constraint roles_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES svc.partners(id),
+  constraint roles_partner_id_org_id_fkey FOREIGN KEY (partner_id, org_id) REFERENCES svc.organizations(partner_id, id),
+  constraint roles_partner_id_parent_role_id_fkey FOREIGN KEY (partner_id, parent_role_id) REFERENCES svc.roles(partner_id, id),
+  constraint roles_pkey PRIMARY KEY (id),
+  constraint roles_partner_id_id_key UNIQUE (partner_id, id)
+);
+alter table svc.roles enable row level security;
+alter table svc.roles force row level security;
+
+create table svc.schedule_entries (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid,
+  key text not null,
+  task text not null,
+  payload jsonb not null,
+  timing jsonb not null,
+  misfire text not null,
+  enabled boolean not null default true,
+  due_at timestamp with time zone,
+  ends_at timestamp with time zone,
+  runs_left integer,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  held_until timestamp with time zone,
+  last_error text,
+  constraint schedule_entries_key_check CHECK (((length(key) >= 1) AND (length(key) <= 255))),
+  constraint schedule_entries_misfire_check CHECK ((misfire = ANY (ARRAY['once'::text, 'skip'::text]))),
+  constraint schedule_entries_payload CHECK ((octet_length((payload)::text) <= 61440)),
+  constraint schedule_entries_runs_left_check CHECK ((runs_left >= 0)),
+  constraint schedule_entries_pkey PRIMARY KEY (id),
+  constraint schedule_entries_partner_id_id_key UNIQUE (partner_id, id),
+  constraint schedule_entries_partner_id_key_key UNIQUE (partner_id, key)
+);
+alter table svc.schedule_entries enable row level security;
+alter table svc.schedule_entries force row level security;
+
+create table svc.schedule_runs (
+  schedule_id uuid not null,
+  due_at timestamp with time zone not null,
+  partner_id uuid not null,
+  org_id uuid,
+  enqueued_at timestamp with time zone not null default now(),
+  constraint schedule_runs_partner_id_schedule_id_fkey FOREIGN KEY (partner_id, schedule_id) REFERENCES svc.schedule_entries(partner_id, id) ON DELETE CASCADE,
+  constraint schedule_runs_pkey PRIMARY KEY (schedule_id, due_at)
+);
+alter table svc.schedule_runs enable row level security;
+alter table svc.schedule_runs force row level security;
+
+create table svc.schedules (
+  name text not null,
+  every_ms integer,
+  due_at timestamp with time zone not null default now(),
+  leased_by text,
+  leased_until timestamp with time zone,
+  last_run_at timestamp with time zone,
+  last_error text,
+  cron text,
+  constraint schedules_every_ms_check CHECK ((every_ms > 0)),
+  constraint schedules_timing CHECK (((every_ms IS NULL) <> (cron IS NULL))),
+  constraint schedules_pkey PRIMARY KEY (name)
+);
+
+create table svc.sealing_keys (
+  key_id text not null,
+  proof bytea not null,
+  created_at timestamp with time zone not null default now(),
+  constraint sealing_keys_pkey PRIMARY KEY (key_id)
+);
+
+create table svc.shard_leases (
+  shard smallint not null,
+  owner text,
+  fence bigint not null default 0,
+  lease_until timestamp with time zone not null default '-infinity'::timestamp with time zone,
+  constraint shard_leases_pkey PRIMARY KEY (shard)
+);
+
+create table svc.sites (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  name text not null,
+  timezone text not null default 'UTC'::text,
+  address jsonb,
+  contact jsonb,
+  settings jsonb not null default '{}'::jsonb,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint sites_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+  constraint sites_partner_id_org_id_fkey FOREIGN KEY (partner_id, org_id) REFERENCES svc.organizations(partner_id, id),
+  constraint sites_pkey PRIMARY KEY (id),
+  constraint sites_partner_id_org_id_id_key UNIQUE (partner_id, org_id, id)
+);
+alter table svc.sites enable row level security;
+alter table svc.sites force row level security;
+
+create table svc.users (
+  id uuid not null,
+  email text not null,
+  name text not null,
+  status text not null default 'invited'::text,
+  avatar_url text,
+  password_hash text,
+  password_changed_at timestamp with time zone,
+  phone_number text,
+  phone_verified boolean not null default false,
+  mfa_method text,
+  totp_secret bytea,
+  totp_last_step bigint,
+  recovery_code_hashes bytea[] not null default '{}'::bytea[],
+  platform_admin boolean not null default false,
+  auth_epoch integer not null default 1,
+  last_login_at timestamp with time zone,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint users_email_check CHECK (((length(email) <= 255) AND (email = lower(email)))),
+  constraint users_mfa_method_check CHECK ((mfa_method = ANY (ARRAY['totp'::text, 'sms'::text]))),
+  constraint users_name_check CHECK ((length(name) <= 255)),
+  constraint users_status_check CHECK ((status = ANY (ARRAY['active'::text, 'invited'::text, 'disabled'::text]))),
+  constraint users_pkey PRIMARY KEY (id)
+);
+alter table svc.users enable row level security;
+alter table svc.users force row level security;
+
+create table svc.workers (
+  worker text not null,
+  lease_until timestamp with time zone not null,
+  constraint workers_pkey PRIMARY KEY (worker)
+);
+
+-- indexes
+
+CREATE INDEX audit_log_newest ON svc.audit_log USING btree (partner_id, at DESC, id DESC);
+CREATE INDEX commands_deadline ON svc.commands USING btree (deadline_at) WHERE (status = ANY (ARRAY['delivered'::text, 'running'::text]));
+CREATE INDEX commands_device ON svc.commands USING btree (device_id, created_at DESC, id DESC);
+CREATE INDEX commands_expiry ON svc.commands USING btree (expires_at) WHERE (status = 'queued'::text);
+CREATE INDEX commands_in_flight ON svc.commands USING btree (device_id, lane) WHERE (status = ANY (ARRAY['queued'::text, 'delivered'::text, 'running'::text]));
+CREATE UNIQUE INDEX commands_one_pending ON svc.commands USING btree (device_id, type) WHERE (one_pending AND (status = ANY (ARRAY['queued'::text, 'delivered'::text, 'running'::text])));
+CREATE INDEX commands_owed ON svc.commands USING btree (device_id) WHERE owed;
+CREATE INDEX commands_owed_since ON svc.commands USING btree (GREATEST(created_at, not_before, cancel_requested_at)) WHERE owed;
+CREATE INDEX device_group_members_device ON svc.device_group_members USING btree (device_id);
+CREATE INDEX device_updates_under_way ON svc.device_updates USING btree (reported_at) WHERE (phase = ANY (ARRAY['downloading'::text, 'verifying'::text, 'backing_up'::text, 'swapping'::text, 'restarting'::text]));
+CREATE INDEX devices_enrolled ON svc.devices USING btree (partner_id, enrolled_rank, id);
+CREATE INDEX devices_hostname ON svc.devices USING btree (partner_id, hostname_key, id);
+CREATE INDEX devices_last_seen ON svc.devices USING btree (partner_id, last_seen_rank, id);
+CREATE INDEX devices_online ON svc.devices USING btree (id) WHERE ((connectivity = 'online'::text) OR (activity = 'updating'::text));
+CREATE INDEX devices_org ON svc.devices USING btree (partner_id, org_id, hostname_key, id);
+CREATE INDEX devices_site ON svc.devices USING btree (site_id);
+CREATE INDEX enrollment_keys_newest ON svc.enrollment_keys USING btree (partner_id, created_at DESC, id DESC);
+CREATE INDEX idempotency_old ON svc.idempotency USING btree (created_at);
+CREATE INDEX organizations_newest ON svc.organizations USING btree (partner_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX organizations_slug ON svc.organizations USING btree (partner_id, slug) WHERE (deleted_at IS NULL);
+CREATE INDEX outbox_owed ON svc.outbox USING btree (at, id) WHERE (relayed_at IS NULL);
+CREATE INDEX outbox_relayed ON svc.outbox USING btree (relayed_at) WHERE (relayed_at IS NOT NULL);
+CREATE INDEX rate_limits_over ON svc.rate_limits USING btree (resets_at);
+CREATE INDEX refresh_families_user ON svc.refresh_families USING btree (user_id) WHERE (revoked_at IS NULL);
+CREATE INDEX refresh_tokens_family ON svc.refresh_tokens USING btree (family_id);
+CREATE UNIQUE INDEX release_assets_latest ON svc.release_assets USING btree (kind, os, arch) WHERE is_latest;
+CREATE INDEX releases_newest ON svc.releases USING btree (created_at DESC, id DESC);
+CREATE INDEX revocations_at ON svc.revocations USING btree (at);
+CREATE INDEX schedule_entries_due ON svc.schedule_entries USING btree (due_at) WHERE (due_at IS NOT NULL);
+CREATE INDEX schedule_runs_age ON svc.schedule_runs USING btree (enqueued_at);
+CREATE UNIQUE INDEX sites_name ON svc.sites USING btree (partner_id, org_id, lower(name));
+CREATE INDEX sites_newest ON svc.sites USING btree (partner_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX users_email ON svc.users USING btree (email);
+
+-- policies
+
+create policy tenant on svc.audit_log as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.commands as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.device_disks as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.device_group_members as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.device_groups as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.device_hardware as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.device_inventory as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.device_network_interfaces as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.device_networks as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.device_presence as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.device_software as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.device_updates as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.devices as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.enrollment_keys as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.idempotency as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR (partner_id = ( SELECT svc.scope_partner() AS scope_partner))));
+
+create policy tenant on svc.organization_memberships as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.organizations as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.outbox as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.partner_memberships as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy own on svc.partners as permissive for select to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR (id = ( SELECT svc.scope_partner() AS scope_partner))));
+
+create policy tenant on svc.partners as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR ( SELECT svc.scope_partner_level() AS scope_partner_level)))));
+
+create policy tenant on svc.revocations as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.role_permissions as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.roles as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.schedule_entries as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.schedule_runs as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy tenant on svc.sites as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+
+create policy member on svc.users as permissive for all to public
+  using ((( SELECT svc.scope_system() AS scope_system) OR (EXISTS ( SELECT
+   FROM svc.partner_memberships m
+  WHERE (m.user_id = users.id))) OR (EXISTS ( SELECT
+   FROM svc.organization_memberships m
+  WHERE (m.user_id = users.id)))));
+
+-- routines
+
+CREATE OR REPLACE FUNCTION svc.begin_mfa_setup(account uuid, sealed_secret bytea, sealed_codes bytea, code_hashes bytea[], until timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  insert into mfa_setups (user_id, secret, recovery_codes, recovery_code_hashes, expires_at)
+    values (account, sealed_secret, sealed_codes, code_hashes, until)
+  on conflict (user_id) do update set secret = excluded.secret, recovery_codes = excluded.recovery_codes,
+    recovery_code_hashes = excluded.recovery_code_hashes, expires_at = excluded.expires_at
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.close_mfa_challenge(token bytea)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with gone as (delete from mfa_challenges c where c.token_hash = token returning 1)
+  select exists (select from gone)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.confirm_mfa_setup(account uuid, checked_secret bytea, step bigint, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+declare hashes bytea[];
+begin
+  delete from mfa_setups s where s.user_id = account and s.secret = checked_secret and s.expires_at > at
+    returning s.recovery_code_hashes into hashes;
+  if hashes is null then return false; end if;
+  update users u set mfa_method = 'totp', totp_secret = checked_secret, totp_last_step = step,
+    recovery_code_hashes = hashes, updated_at = at where u.id = account;
+  return true;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.end_sessions(account uuid, reason text, at timestamp with time zone)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+declare epoch integer;
+begin
+  update users u set auth_epoch = u.auth_epoch + 1 where u.id = account returning u.auth_epoch into epoch;
+  update refresh_families f set revoked_at = at, revoked_reason = reason
+    where f.user_id = account and f.revoked_at is null;
+  delete from mfa_challenges c where c.user_id = account;
+  delete from mfa_setups s where s.user_id = account;
+  return epoch;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.enqueue(task text, payload jsonb, key text DEFAULT NULL::text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, queue text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+declare
+  usual smallint;
+  job bigint;
+begin
+  select t.max_attempts into usual from job_tasks t where t.name = enqueue.task;
+  if not found then
+    raise exception 'no task is named %', quote_nullable(enqueue.task) using errcode = '22023';
+  end if;
+  if jsonb_typeof(enqueue.payload) is distinct from 'object' or octet_length(enqueue.payload::text) > 65536 then
+    raise exception 'a payload is an object of at most 64 KiB' using errcode = '22023';
+  end if;
+  -- A job of this key that a worker takes up at this very moment is neither replaced nor in the way: once more, and it is.
+  for tries in 1..5 loop
+    select j.id into job from graphile_worker.add_job(
+      identifier => enqueue.task, payload => enqueue.payload::json, queue_name => enqueue.queue, run_at => enqueue.run_at,
+      max_attempts => coalesce(enqueue.max_attempts, usual), job_key => enqueue.key) j;
+    if job is not null then return job; end if;
+  end loop;
+  raise exception 'the job could not be enqueued' using errcode = '40001';
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.homes_of(account uuid)
+ RETURNS TABLE(partner_id uuid, org_id uuid, place bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select h.partner_id, h.org_id, row_number() over (order by h.rank, h.created_at, h.partner_id, h.org_id) from (
+    select m.partner_id, null::uuid as org_id, 0 as rank, m.created_at
+    from svc.partner_memberships m join svc.partners p on p.id = m.partner_id
+    where m.user_id = account and p.status in ('pending', 'active')
+    union all
+    select m.partner_id, m.org_id, 1, m.created_at
+    from svc.organization_memberships m
+      join svc.organizations o on o.id = m.org_id and o.deleted_at is null and o.status in ('active', 'trial')
+      join svc.partners p on p.id = m.partner_id and p.status in ('pending', 'active')
+    where m.user_id = account) h
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.load_caller(p_user uuid)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+BEGIN ATOMIC
+ WITH RECURSIVE memberships AS (
+          SELECT 'partner'::text AS kind,
+             m.partner_id,
+             m.partner_id AS id,
+             m.role_id,
+             m.org_access,
+             m.org_ids,
+             NULL::uuid[] AS site_ids,
+             NULL::uuid[] AS device_group_ids,
+             m.created_at
+            FROM (svc.partner_memberships m
+              JOIN svc.partners p ON ((p.id = m.partner_id)))
+           WHERE ((m.user_id = load_caller.p_user) AND (p.status = ANY (ARRAY['pending'::text, 'active'::text])))
+         UNION ALL
+          SELECT 'organization'::text,
+             m.partner_id,
+             m.org_id,
+             m.role_id,
+             NULL::text,
+             NULL::uuid[],
+             m.site_ids,
+             m.device_group_ids,
+             m.created_at
+            FROM ((svc.organization_memberships m
+              JOIN svc.partners p ON ((p.id = m.partner_id)))
+              JOIN svc.organizations o ON (((o.partner_id = m.partner_id) AND (o.id = m.org_id))))
+           WHERE ((m.user_id = load_caller.p_user) AND (p.status = ANY (ARRAY['pending'::text, 'active'::text])) AND (o.deleted_at IS NULL) AND (o.status = ANY (ARRAY['active'::text, 'trial'::text])))
+         ), chain AS (
+          SELECT DISTINCT m.role_id AS holder,
+             m.role_id
+            FROM memberships m
+         UNION
+          SELECT c.holder,
+             r.parent_role_id
+            FROM (chain c
+              JOIN svc.roles r ON ((r.id = c.role_id)))
+           WHERE (r.parent_role_id IS NOT NULL)
+         ), granted AS (
+          SELECT c.holder,
+             jsonb_agg(DISTINCT ((p.resource || ':'::text) || p.action)) AS permissions
+            FROM (chain c
+              JOIN svc.role_permissions p ON ((p.role_id = c.role_id)))
+           GROUP BY c.holder
+         )
+  SELECT jsonb_build_object('email', u.email, 'status', u.status, 'authEpoch', u.auth_epoch, 'platformAdmin', u.platform_admin, 'hasTotp', (u.totp_secret IS NOT NULL), 'sessions', COALESCE(( SELECT jsonb_agg(jsonb_build_object('id', f.id, 'mfaAt', f.mfa_at)) AS jsonb_agg
+            FROM svc.refresh_families f
+           WHERE ((f.user_id = u.id) AND (f.revoked_at IS NULL) AND (f.expires_at > now()))), '[]'::jsonb), 'memberships', COALESCE(( SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'id', m.id, 'partnerId', m.partner_id, 'roleId', m.role_id, 'forceMfa', r.force_mfa, 'orgAccess', m.org_access, 'orgIds', m.org_ids, 'siteIds', m.site_ids, 'deviceGroupIds', m.device_group_ids, 'permissions', COALESCE(g.permissions, '[]'::jsonb))) ORDER BY m.created_at, m.id) AS jsonb_agg
+            FROM ((memberships m
+              JOIN svc.roles r ON ((r.id = m.role_id)))
+              LEFT JOIN granted g ON ((g.holder = m.role_id)))), '[]'::jsonb)) AS jsonb_build_object
+    FROM svc.users u
+   WHERE (u.id = load_caller.p_user);
+END;
+
+CREATE OR REPLACE FUNCTION svc.login_account(mail text)
+ RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, password_hash text, mfa_method text, auth_epoch integer, platform_admin boolean, associated boolean, partner_id uuid, org_id uuid)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select u.id, u.email, u.name, u.avatar_url, u.status, u.password_hash, u.mfa_method, u.auth_epoch, u.platform_admin,
+    exists (select from partner_memberships m where m.user_id = u.id)
+      or exists (select from organization_memberships m where m.user_id = u.id),
+    h.partner_id, h.org_id
+  from users u left join lateral svc.homes_of(u.id) h on h.place = 1
+  where u.email = mail
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.open_mfa_challenge(account uuid, token bytea, at timestamp with time zone, until timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  insert into mfa_challenges (token_hash, user_id, created_at, expires_at) values (token, account, at, until)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.open_session(account uuid, epoch integer, partner uuid, org uuid, family uuid, token bytea, second_factor boolean, at timestamp with time zone, idle_until timestamp with time zone, until timestamp with time zone)
+ RETURNS TABLE(auth_epoch integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+begin
+  update users u set last_login_at = at
+    where u.id = account and u.status = 'active' and u.auth_epoch = epoch;
+  if not found then return; end if;
+  insert into refresh_families (id, user_id, partner_id, org_id, mfa, mfa_at, auth_epoch, created_at, expires_at)
+    values (family, account, partner, org, second_factor, case when second_factor then at end, epoch, at, until);
+  insert into refresh_tokens (token_hash, family_id, created_at, idle_expires_at) values (token, family, at, idle_until);
+  return query select epoch;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.own_account(account uuid)
+ RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_enabled boolean, mfa_method text, phone_verified boolean, phone_last4 text, last_login_at timestamp with time zone, password_changed_at timestamp with time zone, created_at timestamp with time zone, updated_at timestamp with time zone)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method is not null, u.mfa_method, u.phone_verified,
+    right(u.phone_number, 4), u.last_login_at, u.password_changed_at, u.created_at, u.updated_at
+  from users u where u.id = account
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.pending_mfa_setup(account uuid, at timestamp with time zone)
+ RETURNS TABLE(secret bytea, recovery_codes bytea)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select s.secret, s.recovery_codes from mfa_setups s where s.user_id = account and s.expires_at > at
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.renew_second_factor(account uuid, family uuid, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with renewed as (
+    update refresh_families f set mfa = true, mfa_at = at
+    where f.id = family and f.user_id = account and f.revoked_at is null
+    returning 1)
+  select exists (select from renewed)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.scope()
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE PARALLEL RESTRICTED
+RETURN (NULLIF(current_setting('app.scope'::text, true), ''::text))::jsonb;
+
+CREATE OR REPLACE FUNCTION svc.scope_all_orgs()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL RESTRICTED
+RETURN COALESCE(CASE WHEN (jsonb_typeof(svc.scope()) = 'object'::text) THEN ((svc.scope() -> 'orgs'::text) = '"all"'::jsonb) ELSE NULL::boolean END, false);
+
+CREATE OR REPLACE FUNCTION svc.scope_orgs()
+ RETURNS uuid[]
+ LANGUAGE sql
+ STABLE PARALLEL RESTRICTED
+RETURN CASE WHEN ((jsonb_typeof(svc.scope()) = 'object'::text) AND (jsonb_typeof((svc.scope() -> 'orgs'::text)) = 'array'::text)) THEN ARRAY(SELECT (jsonb_array_elements_text((svc.scope() -> 'orgs'::text)))::uuid AS jsonb_array_elements_text) ELSE '{}'::uuid[] END;
+
+CREATE OR REPLACE FUNCTION svc.scope_partner()
+ RETURNS uuid
+ LANGUAGE sql
+ STABLE PARALLEL RESTRICTED
+RETURN CASE WHEN (jsonb_typeof(svc.scope()) = 'object'::text) THEN ((svc.scope() ->> 'partner'::text))::uuid ELSE NULL::uuid END;
+
+CREATE OR REPLACE FUNCTION svc.scope_partner_level()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL RESTRICTED
+RETURN COALESCE(CASE WHEN (jsonb_typeof(svc.scope()) = 'object'::text) THEN ((svc.scope() -> 'partnerLevel'::text) = 'true'::jsonb) ELSE NULL::boolean END, false);
+
+CREATE OR REPLACE FUNCTION svc.scope_system()
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE PARALLEL RESTRICTED
+RETURN COALESCE((svc.scope() = '"system"'::jsonb), false);
+
+CREATE OR REPLACE FUNCTION svc.second_factor_of(account uuid)
+ RETURNS TABLE(mfa_method text, totp_secret bytea)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select u.mfa_method, u.totp_secret from users u where u.id = account
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.store_successor(family uuid, used bytea, token bytea, at timestamp with time zone, idle_until timestamp with time zone, retry_key bytea, answer bytea)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  insert into refresh_tokens (token_hash, family_id, created_at, idle_expires_at) values (token, family, at, idle_until);
+  -- Answers to older rotations of this family are of no use to anybody any more.
+  update refresh_tokens t set retry_key_hash = null, retry_answer = null
+    where t.family_id = family and t.retry_answer is not null;
+  update refresh_tokens t set retry_key_hash = retry_key, retry_answer = answer where t.token_hash = used;
+$function$;
+
+CREATE OR REPLACE PROCEDURE svc.tenant_table(IN t regclass)
+ LANGUAGE plpgsql
+AS $procedure$
+begin
+  execute format('alter table %s enable row level security', t);
+  execute format('alter table %s force row level security', t);
+  execute format($p$create policy tenant on %s
+    using ((select svc.scope_system()) or (partner_id = (select svc.scope_partner())
+      and ((select svc.scope_all_orgs()) or org_id = any ((select svc.scope_orgs())::uuid[])
+        or (org_id is null and (select svc.scope_partner_level())))))$p$, t);
+end $procedure$;
+
+CREATE OR REPLACE FUNCTION svc.try_mfa_challenge(token bytea, at timestamp with time zone, most integer)
+ RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_method text, totp_secret bytea, auth_epoch integer, platform_admin boolean, partner_id uuid, org_id uuid)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+declare account uuid;
+begin
+  update mfa_challenges c set attempts = c.attempts + 1
+    where c.token_hash = token and c.expires_at > at and c.attempts < most
+    returning c.user_id into account;
+  if account is null then return; end if;
+  return query
+    select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method, u.totp_secret, u.auth_epoch, u.platform_admin,
+      h.partner_id, h.org_id
+    from users u left join lateral svc.homes_of(u.id) h on h.place = 1
+    where u.id = account;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.upgrade_password_hash(account uuid, checked text, better text)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update users u set password_hash = better where u.id = account and u.password_hash = checked
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.use_enrollment_key(hash bytea)
+ RETURNS TABLE(key_id uuid, partner_id uuid, org_id uuid, site_id uuid, refusal text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+begin
+  return query
+    update enrollment_keys k set usage_count = k.usage_count + 1
+    from organizations o, partners p
+    where k.key_hash = hash and k.revoked_at is null and k.expires_at > now()
+      and (k.max_usage is null or k.usage_count < k.max_usage)
+      and o.id = k.org_id and o.deleted_at is null and o.status in ('active', 'trial')
+      and p.id = k.partner_id and p.status in ('pending', 'active')
+    returning k.id, k.partner_id, k.org_id, k.site_id, null::text;
+  if found then return; end if;
+  return query
+    select k.id, k.partner_id, k.org_id, k.site_id, case
+      when k.id is null then 'unknown'
+      when k.revoked_at is not null then 'revoked'
+      when k.expires_at <= now() then 'expired'
+      when k.max_usage is not null and k.usage_count >= k.max_usage then 'exhausted'
+      else 'organization inactive' end
+    from (values (1)) one (row) left join enrollment_keys k on k.key_hash = hash;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.use_recovery_code(account uuid, code bytea)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with used as (
+    update users u set recovery_code_hashes = array_remove(u.recovery_code_hashes, code)
+    where u.id = account and code = any (u.recovery_code_hashes)
+    returning 1)
+  select exists (select from used)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.use_refresh_token(token bytea, retry_key bytea, at timestamp with time zone, race_for interval, retry_for interval)
+ RETURNS TABLE(outcome text, family_id uuid, user_id uuid, email text, auth_epoch integer, mfa boolean, mfa_at timestamp with time zone, until timestamp with time zone, retry_answer bytea, partner_id uuid, org_id uuid)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+declare
+  family refresh_families;
+  presented refresh_tokens;
+  account users;
+  verdict text;
+  belongs boolean;
+begin
+  select f.* into family from refresh_families f
+    where f.id = (select t.family_id from refresh_tokens t where t.token_hash = token) for update;
+  if not found then
+    return query select 'dead', null::uuid, null::uuid, null::text, null::integer, null::boolean, null::timestamptz,
+      null::timestamptz, null::bytea, null::uuid, null::uuid;
+    return;
+  end if;
+  -- Read after the lock: what a parallel refresh did while this one waited is seen.
+  select t.* into presented from refresh_tokens t where t.token_hash = token;
+  select u.* into account from users u where u.id = family.user_id;
+  verdict := case
+    when family.revoked_at is not null or family.expires_at <= at or presented.idle_expires_at <= at
+      or account.status <> 'active' or account.auth_epoch <> family.auth_epoch then 'dead'
+    when presented.used_at is null then 'rotate'
+    when presented.used_at + retry_for > at and presented.retry_key_hash = retry_key then 'retried'
+    when presented.used_at + race_for > at then 'raced'
+    else 'reused' end;
+  -- The membership that the login is for must still be there.
+  belongs := (family.partner_id is null and account.platform_admin) or exists (select from svc.homes_of(account.id) h
+    where h.partner_id = family.partner_id and h.org_id is not distinct from family.org_id);
+  if verdict in ('rotate', 'retried') and not belongs then verdict := 'dead'; end if;
+  if verdict = 'rotate' then
+    update refresh_tokens t set used_at = at where t.token_hash = token;
+  elsif verdict = 'reused' then
+    update refresh_families f set revoked_at = at, revoked_reason = 'reuse' where f.id = family.id;
+  end if;
+  return query
+    select verdict, family.id, family.user_id, account.email, family.auth_epoch, family.mfa, family.mfa_at,
+      family.expires_at, presented.retry_answer, family.partner_id, family.org_id;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.use_totp_step(account uuid, step bigint)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with used as (
+    update users u set totp_last_step = step
+    where u.id = account and (u.totp_last_step is null or u.totp_last_step < step)
+    returning 1)
+  select exists (select from used)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.write_audit(p_row jsonb)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+BEGIN ATOMIC
+ INSERT INTO svc.audit_log (id, at, partner_id, org_id, actor_type, actor_id, actor_email, action, resource_type, resource_id, resource_name, result, details, ip, user_agent, request_id)  SELECT r.id,
+             r.at,
+             r.partner_id,
+             r.org_id,
+             r.actor_type,
+             r.actor_id,
+             r.actor_email,
+             r.action,
+             r.resource_type,
+             r.resource_id,
+             r.resource_name,
+             r.result,
+             r.details,
+             r.ip,
+             r.user_agent,
+             r.request_id
+            FROM jsonb_populate_record(NULL::svc.audit_log, write_audit.p_row) r(id, at, partner_id, org_id, actor_type, actor_id, actor_email, action, resource_type, resource_id, resource_name, result, details, ip, user_agent, request_id);
+END;
+
+-- grants
+
+grant insert, select on svc.audit_log to svc_app;
+grant insert, select on svc.audit_log to svc_worker;
+grant insert, select, update on svc.commands to svc_app;
+grant delete, insert, select, update on svc.commands to svc_worker;
+grant select on svc.device_disks to svc_app;
+grant delete, insert, select, update on svc.device_disks to svc_worker;
+grant select on svc.device_group_members to svc_app;
+grant delete, insert, select, update on svc.device_group_members to svc_worker;
+grant select on svc.device_groups to svc_app;
+grant delete, insert, select, update on svc.device_groups to svc_worker;
+grant insert, select on svc.device_hardware to svc_app;
+grant delete, insert, select, update on svc.device_hardware to svc_worker;
+grant select on svc.device_inventory to svc_app;
+grant delete, insert, select, update on svc.device_inventory to svc_worker;
+grant select on svc.device_network_interfaces to svc_app;
+grant delete, insert, select, update on svc.device_network_interfaces to svc_worker;
+grant select on svc.device_networks to svc_app;
+grant delete, insert, select, update on svc.device_networks to svc_worker;
+grant insert, select on svc.device_presence to svc_app;
+grant delete, insert, select, update on svc.device_presence to svc_worker;
+grant select on svc.device_software to svc_app;
+grant delete, insert, select, update on svc.device_software to svc_worker;
+grant select on svc.device_updates to svc_app;
+grant delete, insert, select, update on svc.device_updates to svc_worker;
+grant insert, update on svc.devices to svc_app;
+grant delete, insert, select, update on svc.devices to svc_worker;
+grant delete, insert, select, update on svc.edge_watermarks to svc_worker;
+grant insert, update on svc.enrollment_keys to svc_app;
+grant delete, insert, select, update on svc.enrollment_keys to svc_worker;
+grant select on svc.gateway_nodes to svc_app;
+grant delete, insert, select, update on svc.gateway_nodes to svc_worker;
+grant insert, select, update on svc.idempotency to svc_app;
+grant delete, select on svc.idempotency to svc_worker;
+grant delete, insert, select, update on svc.job_pools to svc_worker;
+grant insert, select, update on svc.job_tasks to svc_worker;
+grant delete, select on svc.mfa_challenges to svc_worker;
+grant delete, select on svc.mfa_setups to svc_worker;
+grant select on svc.organization_memberships to svc_app;
+grant delete, insert, select, update on svc.organization_memberships to svc_worker;
+grant insert, select, update on svc.organizations to svc_app;
+grant insert, select, update on svc.organizations to svc_worker;
+grant insert, select on svc.outbox to svc_app;
+grant delete, insert, select, update on svc.outbox to svc_worker;
+grant select on svc.partner_memberships to svc_app;
+grant delete, insert, select, update on svc.partner_memberships to svc_worker;
+grant select, update on svc.partners to svc_app;
+grant insert, select, update on svc.partners to svc_worker;
+grant delete, insert, select, update on svc.rate_limits to svc_app;
+grant delete, insert, select, update on svc.rate_limits to svc_worker;
+grant delete, select on svc.refresh_families to svc_worker;
+grant delete, select on svc.refresh_tokens to svc_worker;
+grant insert, select on svc.release_assets to svc_app;
+grant insert, select on svc.release_assets to svc_worker;
+grant insert, select on svc.releases to svc_app;
+grant insert, select on svc.releases to svc_worker;
+grant insert on svc.revocations to svc_app;
+grant delete, insert, select on svc.revocations to svc_worker;
+grant select on svc.role_permissions to svc_app;
+grant delete, insert, select on svc.role_permissions to svc_worker;
+grant select on svc.roles to svc_app;
+grant insert, select, update on svc.roles to svc_worker;
+grant delete, insert, select, update on svc.schedule_entries to svc_app;
+grant delete, insert, select, update on svc.schedule_entries to svc_worker;
+grant select on svc.schedule_runs to svc_app;
+grant delete, insert, select on svc.schedule_runs to svc_worker;
+grant delete, insert, select, update on svc.schedules to svc_worker;
+grant insert, select on svc.sealing_keys to svc_worker;
+grant select, update on svc.shard_leases to svc_worker;
+grant delete, insert, select, update on svc.sites to svc_app;
+grant delete, insert, select, update on svc.sites to svc_worker;
+grant insert, select, update on svc.users to svc_worker;
+grant delete, insert, select, update on svc.workers to svc_worker;
+grant update (config_version) on svc.device_presence to svc_app;
+grant select (id, partner_id, org_id, site_id, hostname, hostname_key, display_name, os_type, os_name, os_version, os_build, architecture, agent_version, helper_version, watchdog_version, device_role, tags, custom_fields, auto_update_enabled, is_virtual, virtualization_platform, boot_id, pending_reboot, last_user, last_seen_ip, enrollment_ip, enrollment_key_id, enrolled_at, enrolled_rank, lifecycle, connectivity, activity, in_maintenance, status, offline_seen_at, last_seen_rank, main_agent_silent_since, watchdog_status, decommissioned_at, credential_version, token_issued_at, created_at, updated_at) on svc.devices to svc_app;
+grant select (id, partner_id, org_id, site_id, name, max_usage, usage_count, expires_at, revoked_at, created_by, created_at) on svc.enrollment_keys to svc_app;
+grant update (is_latest) on svc.release_assets to svc_app;
+grant update (is_latest) on svc.release_assets to svc_worker;
+grant select (id, email, name, status, avatar_url, password_changed_at, phone_number, phone_verified, mfa_method, last_login_at, created_at, updated_at) on svc.users to svc_app;
+grant execute on routine svc.begin_mfa_setup(uuid,bytea,bytea,bytea[],timestamp with time zone) to svc_app;
+grant execute on routine svc.close_mfa_challenge(bytea) to svc_app;
+grant execute on routine svc.confirm_mfa_setup(uuid,bytea,bigint,timestamp with time zone) to svc_app;
+grant execute on routine svc.end_sessions(uuid,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_app;
+grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_worker;
+grant execute on routine svc.load_caller(uuid) to svc_app;
+grant execute on routine svc.login_account(text) to svc_app;
+grant execute on routine svc.open_mfa_challenge(uuid,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
+grant execute on routine svc.open_session(uuid,integer,uuid,uuid,uuid,bytea,boolean,timestamp with time zone,timestamp with time zone,timestamp with time zone) to svc_app;
+grant execute on routine svc.own_account(uuid) to svc_app;
+grant execute on routine svc.pending_mfa_setup(uuid,timestamp with time zone) to svc_app;
+grant execute on routine svc.renew_second_factor(uuid,uuid,timestamp with time zone) to svc_app;
+grant execute on routine svc.scope() to svc_app;
+grant execute on routine svc.scope() to svc_worker;
+grant execute on routine svc.scope_all_orgs() to svc_app;
+grant execute on routine svc.scope_all_orgs() to svc_worker;
+grant execute on routine svc.scope_orgs() to svc_app;
+grant execute on routine svc.scope_orgs() to svc_worker;
+grant execute on routine svc.scope_partner() to svc_app;
+grant execute on routine svc.scope_partner() to svc_worker;
+grant execute on routine svc.scope_partner_level() to svc_app;
+grant execute on routine svc.scope_partner_level() to svc_worker;
+grant execute on routine svc.scope_system() to svc_app;
+grant execute on routine svc.scope_system() to svc_worker;
+grant execute on routine svc.second_factor_of(uuid) to svc_app;
+grant execute on routine svc.store_successor(uuid,bytea,bytea,timestamp with time zone,timestamp with time zone,bytea,bytea) to svc_app;
+grant execute on routine svc.try_mfa_challenge(bytea,timestamp with time zone,integer) to svc_app;
+grant execute on routine svc.upgrade_password_hash(uuid,text,text) to svc_app;
+grant execute on routine svc.use_enrollment_key(bytea) to svc_app;
+grant execute on routine svc.use_recovery_code(uuid,bytea) to svc_app;
+grant execute on routine svc.use_refresh_token(bytea,bytea,timestamp with time zone,interval,interval) to svc_app;
+grant execute on routine svc.use_totp_step(uuid,bigint) to svc_app;
+grant execute on routine svc.write_audit(jsonb) to svc_app;

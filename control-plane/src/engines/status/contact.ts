@@ -1,0 +1,124 @@
+import { plainArray, textArray } from '../../db/array-literal.ts'
+import type { Db } from '../../kernel/tenancy.ts'
+import { emitAll, type Event } from '../events/emit.ts'
+import { eventsOf, type Subject } from './events.ts'
+import { type DeviceTrigger, type Facts, step } from './states.ts'
+
+/** What a device says about itself as it reports in; undefined: not said, what is known stays. */
+export interface Reported {
+  agentVersion?: string | undefined
+  helperVersion?: string | undefined
+  watchdogVersion?: string | undefined
+  bootId?: string | undefined
+  pendingReboot?: boolean | undefined
+  lastUser?: string | undefined
+  address?: string | undefined
+}
+
+/** One device's news of one batch. `epoch`: the connection it came on. */
+export interface Contact {
+  deviceId: string
+  epoch: number
+  /** in order */
+  triggers: readonly ('seen' | 'left')[]
+  reported: Reported
+}
+
+type Device = Subject & Facts & { agentVersion: string | null }
+
+/**
+ * Device rows after a batch of contacts whose epochs stand in `device_presence`. A fleet at rest costs one statement that finds
+ * nothing: rows are locked and written only where something changes. Must run in a statement after the presence rows were
+ * written: the sweep locks those first, so whoever comes second sees what the other did.
+ */
+export async function applyContacts(db: Db, contacts: readonly Contact[]): Promise<void> {
+  const changing = await selectChanging(db, contacts)
+  if (changing.length === 0) return
+  const byId = new Map(contacts.map((contact) => [contact.deviceId, contact]))
+  const writes: { after: Facts; contact: Contact }[] = []
+  const events: Event[] = []
+  for (const device of changing) {
+    const contact = byId.get(device.id)
+    if (!contact) continue
+    const result = play(device, contact)
+    writes.push({ after: result.after, contact })
+    events.push(...result.events)
+  }
+  await updateDevices(db, writes)
+  await emitAll(db, events)
+}
+
+/** Plays a contact's triggers through the table, from what the device row says. */
+function play(device: Device, contact: Contact): { after: Facts; events: Event[] } {
+  const triggers: DeviceTrigger[] = [...contact.triggers]
+  // interface §Versioning 4: the first heartbeat of the new version ends the update.
+  const { agentVersion } = contact.reported
+  if (agentVersion !== undefined && agentVersion !== device.agentVersion) triggers.push('update_finished')
+  const events: Event[] = []
+  let facts: Facts = device
+  for (const trigger of triggers) {
+    const after = step(facts, trigger)
+    if (!after) continue
+    events.push(...eventsOf(device, trigger, facts, after))
+    facts = after
+  }
+  return { after: facts, events }
+}
+
+function selectChanging(db: Db, contacts: readonly Contact[]): Promise<Device[]> {
+  const said = contacts.map((contact) => contact.reported)
+  return db.rows<Device>`
+    select d.id, d.partner_id, d.org_id, d.lifecycle, d.connectivity, d.activity, d.in_maintenance, d.agent_version
+    from unnest(${plainArray(contacts.map((c) => c.deviceId))}::uuid[],
+      ${plainArray(contacts.map((c) => c.epoch))}::bigint[],
+      ${plainArray(contacts.map((c) => c.triggers.includes('seen')))}::boolean[],
+      ${plainArray(contacts.map((c) => c.triggers.includes('left')))}::boolean[],
+      ${textArray(said.map((r) => r.agentVersion))}::text[], ${textArray(said.map((r) => r.helperVersion))}::text[],
+      ${textArray(said.map((r) => r.watchdogVersion))}::text[], ${textArray(said.map((r) => r.bootId))}::text[],
+      ${plainArray(said.map((r) => r.pendingReboot))}::boolean[], ${textArray(said.map((r) => r.lastUser))}::text[],
+      ${textArray(said.map((r) => r.address))}::inet[])
+      as b (id, epoch, seen, gone, agent_version, helper_version, watchdog_version, boot_id, pending_reboot, last_user,
+        address)
+    join device_presence p on p.device_id = b.id and p.epoch = b.epoch
+    join devices d on d.id = b.id
+    where d.lifecycle <> 'decommissioned' and (b.gone
+      or (b.seen and (d.lifecycle = 'pending' or (d.lifecycle = 'active' and d.connectivity = 'offline')))
+      or d.agent_version is distinct from coalesce(b.agent_version, d.agent_version)
+      or d.helper_version is distinct from coalesce(b.helper_version, d.helper_version)
+      or d.watchdog_version is distinct from coalesce(b.watchdog_version, d.watchdog_version)
+      or d.boot_id is distinct from coalesce(b.boot_id, d.boot_id)
+      or d.pending_reboot is distinct from coalesce(b.pending_reboot, d.pending_reboot)
+      or d.last_user is distinct from coalesce(b.last_user, d.last_user)
+      or d.last_seen_ip is distinct from coalesce(b.address, d.last_seen_ip))
+    order by d.id for no key update of d`
+}
+
+async function updateDevices(db: Db, writes: readonly { after: Facts; contact: Contact }[]): Promise<void> {
+  const facts = writes.map((write) => write.after)
+  const said = writes.map((write) => write.contact.reported)
+  await db.run`
+    update devices d set lifecycle = b.lifecycle, connectivity = b.connectivity, activity = b.activity,
+      agent_version = coalesce(b.agent_version, d.agent_version),
+      helper_version = coalesce(b.helper_version, d.helper_version),
+      watchdog_version = coalesce(b.watchdog_version, d.watchdog_version),
+      boot_id = coalesce(b.boot_id, d.boot_id),
+      pending_reboot = coalesce(b.pending_reboot, d.pending_reboot),
+      last_user = coalesce(b.last_user, d.last_user),
+      last_seen_ip = coalesce(b.address, d.last_seen_ip),
+      enrolled_at = case when d.lifecycle = 'pending' and b.lifecycle = 'active' then coalesce(d.enrolled_at, now())
+        else d.enrolled_at end,
+      offline_seen_at = case when b.gone or (d.connectivity = 'online' and b.connectivity = 'offline')
+        then (select p.last_seen_at from device_presence p where p.device_id = d.id) else d.offline_seen_at end,
+      updated_at = now()
+    from unnest(${plainArray(writes.map((w) => w.contact.deviceId))}::uuid[],
+      ${plainArray(facts.map((f) => f.lifecycle))}::text[], ${plainArray(facts.map((f) => f.connectivity))}::text[],
+      ${plainArray(facts.map((f) => f.activity))}::text[],
+      ${plainArray(writes.map((w) => w.contact.triggers.includes('left')))}::boolean[],
+      ${textArray(said.map((r) => r.agentVersion))}::text[], ${textArray(said.map((r) => r.helperVersion))}::text[],
+      ${textArray(said.map((r) => r.watchdogVersion))}::text[], ${textArray(said.map((r) => r.bootId))}::text[],
+      ${plainArray(said.map((r) => r.pendingReboot))}::boolean[], ${textArray(said.map((r) => r.lastUser))}::text[],
+      ${textArray(said.map((r) => r.address))}::inet[])
+      as b (id, lifecycle, connectivity, activity, gone, agent_version, helper_version, watchdog_version, boot_id,
+        pending_reboot, last_user, address)
+    where d.id = b.id`
+}

@@ -1,0 +1,110 @@
+import { type Bus, MemoryBus, RedisBus } from '@svc/proto/bus'
+import type { FastifyBaseLogger } from 'fastify'
+import { pino } from 'pino'
+import { collectDefaultMetrics, Registry } from 'prom-client'
+import type { Clock } from './adapters/clock.ts'
+import type { Config } from './config.ts'
+import { type Core, openCore } from './core.ts'
+import { prepareSchema } from './db/prepare.ts'
+import { type WorkerDb, workerDb } from './kernel/db.ts'
+import type { Ports } from './kernel/ports.ts'
+import { registerByCommand } from './server-command.ts'
+import { type Readiness, readiness } from './kernel/readiness.ts'
+import { type Addresses, Listening, type Role } from './listening.ts'
+
+export { KeyError } from './adapters/keys.ts'
+export { type Config, ConfigError, readConfig } from './config.ts'
+export { MigrationError } from './db/migrate.ts'
+export { DatabaseError } from './db/prepare.ts'
+export { ListenError } from './listeners.ts'
+export type { Addresses, Role } from './listening.ts'
+export { platformAdminByCommand, registerFromFolder } from './server-command.ts'
+export { addEnrollmentKey, type Demo, type DemoNames, seedDemo, setPlatformAdmin } from './seed.ts'
+
+export interface ControlPlaneOptions {
+  config: Config
+  /** shared with a gateway in the same process; absent: made from REDIS_URL and closed with the rest */
+  bus?: Bus
+  clock?: Clock
+  logger?: FastifyBaseLogger
+  /** `api` answers HTTP, `worker` does what happens without a request; default both */
+  role?: Role
+}
+
+export interface ControlPlane {
+  readonly ports: Ports
+  /** the database as background work sees it, in scope `system` */
+  readonly db: WorkerDb
+  /** Starts answering and working. @throws ListenError */
+  listen(): Promise<Addresses>
+  ready(): Promise<Readiness>
+  /** Registers a release as the platform’s administrator does; undefined when its source has none of that version. @throws ApiError */
+  registerRelease(version: string): ReturnType<typeof registerByCommand>
+  /** Stops accepting, finishes what runs (DRAIN_MS), closes everything it opened. Idempotent. */
+  close(): Promise<void>
+}
+
+const makeBus = ({ redisUrl }: Config): Bus => (redisUrl ? new RedisBus(redisUrl) : new MemoryBus())
+
+/** What a core needs that was opened before it must not outlive its failure. */
+async function openOn(
+  bus: Bus,
+  closeBus: () => Promise<void>,
+  options: ControlPlaneOptions,
+  logger: FastifyBaseLogger,
+): Promise<Core> {
+  try {
+    return await openCore(options.config, bus, {
+      ...(options.clock && { clock: options.clock }),
+      onRedisError: (error) => logger.warn({ err: error }, 'redis, for rate limits'),
+    })
+  } catch (error) {
+    await closeBus()
+    throw error
+  }
+}
+
+/**
+ * The control plane of one process. When this resolves its database is migrated and its keys are open; it listens when it is told.
+ *
+ * @throws DatabaseError, MigrationError, KeyError: one line each
+ */
+export async function buildControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
+  const { config } = options
+  const logger = options.logger ?? pino({ level: config.logLevel })
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry })
+  const flaw = await prepareSchema({
+    ...config,
+    onApplied: (names) => logger.info({ names }, 'migrations applied'),
+  })
+  const bus = options.bus ?? makeBus(config)
+  const closeBus = async () => {
+    if (!options.bus) await bus.close()
+  }
+  const core = await openOn(bus, closeBus, options, logger)
+  const db = workerDb(core.pools.worker, { kind: 'system' })
+  let draining = false
+  const ready = () =>
+    readiness({ sql: core.pools.app, bus, schema: () => flaw(core.pools.worker), draining: () => draining })
+  const listening = new Listening({ core, db, registry, logger, ready, role: options.role ?? 'all' })
+
+  const closeAll = async () => {
+    draining = true
+    await listening.close()
+    await core.close()
+    await closeBus()
+  }
+  let closing: Promise<void> | undefined
+  return {
+    ports: core.ports,
+    db,
+    ready,
+    listen: () => listening.open(),
+    registerRelease: (version) => registerByCommand(core.pools.app, core.ports, version),
+    close: () => {
+      closing ??= closeAll()
+      return closing
+    },
+  }
+}

@@ -1,0 +1,119 @@
+import { svc } from '@svc/proto'
+import { findOwedOn } from '../engines/work/claim.ts'
+import { offerOwed } from '../engines/work/offer.ts'
+import { handleCarried, type InboxDeps } from '../inbox/inbox.ts'
+import type { WorkerDb } from '../kernel/db.ts'
+import { AnswerOutlet } from './outlet.ts'
+import { listProfiles, listRevocations, type ProfileRow, renewNode, type RevocationRow } from './queries.ts'
+
+const { Standing, CloseReason } = svc.v1
+
+/** A device that was pre-created is admitted like an active one: its first contact makes it active. */
+const standings = {
+  pending: Standing.ACTIVE,
+  active: Standing.ACTIVE,
+  quarantined: Standing.STANDING_QUARANTINED,
+  decommissioned: Standing.STANDING_DECOMMISSIONED,
+} as const
+
+const uuidForm = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
+
+/** A name that a gateway may go by: it becomes part of a channel's name. */
+export const isNodeName = (node: string): boolean => /^[\w.-]{1,128}$/.test(node)
+
+/** An {@link svc.v1.ExchangeAnswer} whose profiles all say their standing. */
+type Profile = svc.v1.IDeviceProfile & { standing: svc.v1.Standing }
+export type Answer = svc.v1.IExchangeAnswer & { profiles: Profile[]; messages: Uint8Array[] }
+
+export interface ExchangeDeps extends InboxDeps {
+  /** what devices are told at admission */
+  heartbeatIntervalMs: number
+  /** told of what was carried up, once it is committed */
+  carried: (batches: number, items: number) => void
+}
+
+/** What has been owed for so many heartbeats or longer is offered with those. */
+const owedForBeats = 2.5
+/** Commands looked at for one answer. */
+const owedAtOnce = 2_000
+
+/**
+ * One turn of a gateway with the control plane (docs/decisions/0016): renews its lease, says who the devices are that it asks about,
+ * and what credentials have died since; takes in what it carries up, as the streams' readers would, and hands it what they would
+ * publish for it, and, where nothing that is published reaches it, what its devices are owed.
+ *
+ * @param deps `db` of scope `system`
+ * @throws when the database could not do all of it: then the gateway knows nothing, and what it carries up it carries again
+ */
+export async function exchange(deps: ExchangeDeps, request: svc.v1.ExchangeRequest): Promise<Answer> {
+  const outlet = new AnswerOutlet(deps.ports.bus, request.node)
+  const own: ExchangeDeps = { ...deps, ports: { ...deps.ports, bus: outlet } }
+  // First of all: commands go to nodes with a lease alone.
+  const now = request.upAlone ? 0 : await deps.db.tx((tx) => renewNode(tx, request))
+  const [told] = await Promise.all([
+    request.upAlone ? { profiles: [] } : tell(deps, request, now),
+    takeUp(own, request.up),
+  ])
+  if (!request.upAlone && (request.busAway || !deps.ports.bus.up)) await offerOwn(own, request.node)
+  return { ...told, upAccepted: request.up.length > 0, messages: outlet.messages }
+}
+
+async function takeUp(deps: ExchangeDeps, up: svc.v1.ExchangeRequest['up']): Promise<void> {
+  if (up.length === 0) return
+  deps.carried(up.length, await handleCarried(deps, up))
+}
+
+/** Without hints nobody else would think of it before the next heartbeat. Only that is lost by a failure. */
+async function offerOwn(deps: ExchangeDeps, node: string): Promise<void> {
+  const { db, ports, log, heartbeatIntervalMs } = deps
+  try {
+    await offerOwed(db, ports, await findOwedOn(db, node, owedForBeats * heartbeatIntervalMs, owedAtOnce))
+  } catch (error) {
+    log.warn({ err: error, node }, 'commands were not offered with an answer')
+  }
+}
+
+/**
+ * Profiles are read before revocations, so that whatever dies in between is told dead: the gateway applies them in that order.
+ */
+async function tell({ db, heartbeatIntervalMs }: ExchangeDeps, request: svc.v1.ExchangeRequest, now: number) {
+  const ids = [...new Set(request.admissions.map(({ deviceId }) => deviceId ?? ''))]
+  const profiles = await profilesOf(db, ids, heartbeatIntervalMs)
+  const revocations = await listRevocations(db, Math.min(request.revocationsSinceMs, now))
+  return {
+    serverTimeMs: now,
+    profiles,
+    revocations: revocations.map(revocation),
+    revocationsCursorMs: now,
+  }
+}
+
+/** One answer for each id asked: an unknown device is told by its standing, so that the gateway can stop asking. */
+async function profilesOf(db: WorkerDb, ids: string[], heartbeatIntervalMs: number) {
+  const asked = ids.filter((id) => uuidForm.test(id))
+  const known = asked.length === 0 ? [] : await listProfiles(db, asked)
+  const byId = new Map(known.map((row) => [row.id, row]))
+  return ids.map((id) => profile(id, byId.get(id), heartbeatIntervalMs))
+}
+
+function profile(id: string, row: ProfileRow | undefined, heartbeatIntervalMs: number): Profile {
+  if (!row) return { deviceId: id, standing: Standing.STANDING_UNSPECIFIED }
+  return {
+    deviceId: id,
+    standing: standings[row.lifecycle],
+    tokenSha256: row.tokenSha256 ?? new Uint8Array(),
+    credentialVersion: row.credentialVersion,
+    orgId: row.orgId,
+    partnerId: row.partnerId,
+    epochFloor: row.epoch ?? 0,
+    heartbeatIntervalMs,
+  }
+}
+
+const isReason = (name: string): name is keyof typeof CloseReason => Object.hasOwn(CloseReason, name)
+
+const revocation = ({ deviceId, credentialVersion, reason }: RevocationRow): svc.v1.IRevocation => ({
+  deviceId,
+  credentialVersion,
+  reason: isReason(reason) ? CloseReason[reason] : CloseReason.CREDENTIAL_REVOKED,
+})

@@ -1,0 +1,62 @@
+import type { Bus } from '@svc/proto/bus'
+import { liveEvents } from './engines/events/live.ts'
+import { relayEvents } from './engines/events/relay.ts'
+import type { Job } from './engines/schedule/job.ts'
+import { type Prunable, prune, prunes } from './engines/schedule/prune.ts'
+import { enqueuePrunes, pruneTask, slowlyPruned } from './engines/schedule/prune-task.ts'
+import type { QueueTask } from './engines/schedule/queue/task.ts'
+import { endStalledUpdates } from './engines/updates/report.ts'
+import { sweepDevices } from './engines/status/sweep.ts'
+import { sweepCommands } from './engines/work/expiry.ts'
+import { tellFinished } from './engines/work/hints.ts'
+import { offerOwed, type OfferPorts } from './engines/work/offer.ts'
+import type { WorkerDb } from './kernel/db.ts'
+import type { Pipeline } from './pipeline.ts'
+
+export interface JobDeps {
+  /** of scope `system` */
+  db: WorkerDb
+  ports: OfferPorts & { bus: Bus; config: { pipeline: Pipeline } }
+  log: { warn(details: object, message: string): void }
+}
+
+/** The one list of recurring work. Each job runs in one process at a time. */
+export function recurringJobs({ db, ports, log }: JobDeps): Job[] {
+  const { pipeline } = ports.config
+  const subscribers = [liveEvents(ports.bus)]
+  return [
+    { name: 'commands.sweep', everyMs: pipeline.commandSweepMs, run: () => endCommands(db, ports) },
+    { name: 'devices.sweep', everyMs: pipeline.deviceSweepMs, run: () => sweepDevices(db, pipeline) },
+    {
+      name: 'updates.sweep',
+      everyMs: pipeline.updateSweepMs,
+      run: () => endStalledUpdates(db, pipeline),
+    },
+    {
+      name: 'events.relay',
+      everyMs: pipeline.relayMs,
+      run: () => relayEvents({ db, subscribers, log }, pipeline.relayBatch),
+    },
+    ...(Object.keys(prunes) as Prunable[])
+      .filter((what) => !slowly.has(what))
+      .map((what) => ({ name: `prune.${what}`, everyMs: pipeline.pruneMs, run: () => prune(db, what) })),
+    { name: 'prune.nightly', cron: nightly, run: () => db.tx((tx) => enqueuePrunes(tx)) },
+  ]
+}
+
+const slowly = new Set<string>(slowlyPruned)
+/** Not at a full hour, when everything happens. Whoever was not running then does it at the next start. */
+const nightly = '17 3 * * *'
+
+/** The one list of tasks: what may be put into the job queue, and is run from it. */
+export const tasks: readonly QueueTask<JobDeps['ports']>[] = [pruneTask]
+
+/** Ends what has had its time, wakes who waits for it, and fills the room that this makes in its lanes. */
+const endCommands = (db: WorkerDb, ports: OfferPorts): Promise<void> =>
+  sweepCommands(db, async (ended) => {
+    await tellFinished(
+      ports.bus,
+      ended.map((command) => command.id),
+    )
+    await offerOwed(db, ports, [...new Set(ended.map((command) => command.deviceId))])
+  })

@@ -1,0 +1,50 @@
+import type { Caller } from './context.ts'
+import { ApiError } from './errors.ts'
+import { everything, type Permission } from './permissions.ts'
+import type { Can, Route } from './route.ts'
+
+/** A checked second factor is fresh for this long. */
+const freshMfaMs = 10 * 60_000
+
+/** `*:*` grants everything within the caller's scope. */
+export const holds = (caller: Caller, permission: Permission): boolean =>
+  caller.permissions.has(permission) || caller.permissions.has(everything)
+
+/** `public` and `enrollment` ask for no credential; the handler of an `enrollment` route verifies the secret in its body. */
+export const isOpen = (can: Can): boolean => can === 'public' || can === 'enrollment'
+
+/** May this caller call this route? In this order: 401, 403, 428. @throws ApiError */
+export function authorize(route: Route, caller: Caller, now: Date, enable2fa: boolean): void {
+  if (isOpen(route.can)) return
+  if (caller.kind === 'nobody') throw new ApiError('UNAUTHENTICATED', 'a credential is needed')
+  requirePermission(route.can, caller)
+  if (caller.mustEnrolMfa && !route.mfaExempt) {
+    throw new ApiError('MFA_ENROLLMENT_REQUIRED', 'the role demands a TOTP authenticator', {
+      details: [{ enroll: 'POST /api/v1/auth/mfa/setup' }],
+    })
+  }
+  // Last: a factor that is not enrolled yet cannot be fresh.
+  if (route.freshMfa && enable2fa) requireFreshMfa(caller, now)
+}
+
+function requirePermission(can: Can, caller: Caller) {
+  if (can === 'signed-in' || can === 'public' || can === 'enrollment') return
+  if (can === 'platform') {
+    if (!caller.platformAdmin) throw new ApiError('FORBIDDEN', 'only the platform administrator may do this')
+  } else if (can === 'portal') {
+    if (caller.kind !== 'portal') throw new ApiError('UNAUTHENTICATED', 'a portal session is needed')
+  } else if (!caller.membership) {
+    throw new ApiError('CONTEXT_REQUIRED', 'partner or organization context required')
+  } else if (!holds(caller, can)) throw new ApiError('FORBIDDEN', `permission ${can} is needed`)
+}
+
+/** API keys have no second factor; it is asked of people alone. */
+export function requireFreshMfa(caller: Caller, now: Date) {
+  if (caller.kind !== 'user') return
+  const age = caller.mfaAt ? now.getTime() - caller.mfaAt.getTime() : Number.POSITIVE_INFINITY
+  if (age > freshMfaMs) {
+    throw new ApiError('MFA_REQUIRED', 'a second factor checked within ten minutes is needed', {
+      details: [{ verify: 'POST /api/v1/auth/mfa/verify' }],
+    })
+  }
+}

@@ -1,0 +1,111 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { TransactionSql } from 'postgres'
+import { v7 as uuid } from 'uuid'
+import { clientAddress } from './address.ts'
+import { setScope, transactionDb } from './db.ts'
+import type { Actor, Answer, AuditSubject, Caller, Client, Ctx, DomainEvent, Refusal } from './context.ts'
+import type { Ports } from './ports.ts'
+import type { Db, Scope } from './tenancy.ts'
+
+type Cookie = [name: string, value: string, options: Parameters<Answer['cookie']>[2]]
+
+/** What a request may not do where it is. */
+const misuse = (what: string) => new Error(`${what} outside of a write's transaction`)
+
+/** One request being answered: what its handler sees as `ctx`, and what it leaves behind. */
+export class Call {
+  readonly caller: Caller
+  readonly client: Client
+  readonly ports: Ports
+  readonly headers: [string, string][] = []
+  readonly cookies: Cookie[] = []
+  readonly effects: (() => unknown)[] = []
+  readonly refusals: (Refusal & { actor: Actor })[] = []
+  subject: AuditSubject | 'none' = {}
+  scope: Scope
+  readonly #open: boolean
+  #tx: TransactionSql | undefined
+
+  /** @param open the route asks for no credential: the request itself may prove whose it is, whoever sends it */
+  constructor(request: FastifyRequest, caller: Caller, scope: Scope, ports: Ports, open: boolean) {
+    this.caller = caller
+    this.scope = scope
+    this.ports = ports
+    this.#open = open
+    this.client = clientOf(request)
+  }
+
+  /** @param tx absent: reads only */
+  context(
+    input: { params: unknown; query: unknown; body: unknown },
+    db: Db,
+    tx?: TransactionSql,
+  ): Ctx<never, never, never> {
+    this.#tx = tx
+    return {
+      ...(input as { params: never; query: never; body: never }),
+      db,
+      caller: this.caller,
+      actor: this.caller.actor,
+      client: this.client,
+      ports: this.ports,
+      answer: {
+        header: (name, value) => this.headers.push([name, value]),
+        cookie: (name, value, options) => this.cookies.push([name, value, options]),
+      },
+      audited: (subject) => {
+        this.subject = subject
+      },
+      refused: (refusal) => {
+        this.refusals.push({ ...refusal, actor: refusal.actor ?? this.caller.actor })
+      },
+      establish: (scope) => this.#establish(scope),
+      emit: (event) => this.#emit(event),
+      after: (effect) => {
+        this.effects.push(effect)
+      },
+    }
+  }
+
+  async #establish(scope: Scope): Promise<Db> {
+    if (!this.#tx) throw misuse('establish')
+    if (!this.#open) throw new Error('the caller has a scope already')
+    await setScope(this.#tx, scope)
+    this.scope = scope
+    return transactionDb(this.#tx, scope)
+  }
+
+  async #emit({ type, subjectId, partnerId, orgId, payload }: DomainEvent): Promise<void> {
+    if (!this.#tx) throw misuse('emit')
+    await this.#tx`
+      insert into outbox (id, partner_id, org_id, type, subject_id, payload)
+      values (${uuid()}, ${partnerId}, ${orgId}, ${type}, ${subjectId}, ${JSON.stringify(payload)}::text::jsonb)`
+  }
+
+  /** Puts headers and cookies on the reply: only on an answer that succeeded. */
+  decorate(reply: FastifyReply): void {
+    const secure = this.ports.config.publicUrl.startsWith('https:')
+    for (const [name, value] of this.headers) reply.header(name, value)
+    for (const [name, value, { maxAgeSeconds, httpOnly, path }] of this.cookies) {
+      reply.setCookie(name, value, { maxAge: maxAgeSeconds, httpOnly, path, secure, sameSite: 'strict' })
+    }
+  }
+}
+
+/** Who asks, from where, as handlers and the audit log see it. */
+export function clientOf(request: FastifyRequest): Client {
+  const header = (name: string) => {
+    const value = request.headers[name.toLowerCase()]
+    return Array.isArray(value) ? value[0] : value
+  }
+  return {
+    requestId: request.id,
+    ip: clientAddress(request.ip, request.socket.remoteAddress),
+    userAgent: header('user-agent'),
+    header,
+    cookie: (name) => request.cookies[name],
+    get gone() {
+      return request.signal
+    },
+  }
+}

@@ -1,0 +1,121 @@
+import { tokenHash } from '@svc/proto'
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../adapters/clock.ts'
+import type { Tokens, VerifiedAccess } from '../adapters/tokens.ts'
+import type { Callers, Member, Standing } from './callers.ts'
+import type { Caller, Membership } from './context.ts'
+import { ApiError } from './errors.ts'
+import type { Permission } from './permissions.ts'
+import type { Scope } from './tenancy.ts'
+
+export const nobody: Caller = {
+  kind: 'nobody',
+  actor: { type: 'anonymous' },
+  scope: { kind: 'nobody' },
+  permissions: new Set(),
+  platformAdmin: false,
+  mfa: false,
+  mustEnrolMfa: false,
+}
+
+/** Decides once per request who calls. */
+export interface Identify {
+  /** @throws ApiError UNAUTHENTICATED for a credential that is no good; without one: {@link nobody} */
+  (headers: { authorization: string | undefined; apiKey: string | undefined }): Promise<Caller>
+}
+
+const unauthenticated = (message: string, cause?: unknown) =>
+  new ApiError('UNAUTHENTICATED', message, { cause })
+
+/** A verified token is remembered this long at most, and never past its end. Whether its user still stands is asked each time. */
+const tokenCacheMs = 60_000
+/** Two clocks may differ by this when a token is compared with what was loaded before it was issued. */
+const skewMs = 5_000
+
+/** The credentials that a request may bring; each kind has its own answer. */
+function credentialOf(headers: { authorization: string | undefined; apiKey: string | undefined }) {
+  if (headers.apiKey !== undefined) return { kind: 'api-key', value: headers.apiKey } as const
+  const bearer = /^Bearer ([\w.~+/-]+=*)$/i.exec(headers.authorization ?? '')?.[1]
+  if (bearer !== undefined) return { kind: 'bearer', value: bearer } as const
+  if (headers.authorization !== undefined) return { kind: 'unknown' } as const
+  return { kind: 'none' } as const
+}
+
+/** @param enable2fa false: no role's demand for a second factor is enforced (ENABLE_2FA) */
+export function identifyWith(tokens: Tokens, callers: Callers, clock: Clock, enable2fa: boolean): Identify {
+  const verified = new LRUCache<string, VerifiedAccess>({ max: 10_000, ttl: tokenCacheMs })
+  const verify = async (token: string): Promise<VerifiedAccess> => {
+    const key = tokenHash(token).toString('base64')
+    const known = verified.get(key)
+    const now = clock.now().getTime()
+    if (known && known.expiresAt.getTime() > now) return known
+    const access = await tokens.verify(token).catch((error: unknown) => {
+      throw unauthenticated('the access token is not valid', error)
+    })
+    verified.set(key, access, { ttl: Math.max(1, Math.min(tokenCacheMs, access.expiresAt.getTime() - now)) })
+    return access
+  }
+
+  return async (headers) => {
+    const credential = credentialOf(headers)
+    switch (credential.kind) {
+      case 'none':
+        return nobody
+      case 'bearer': {
+        const access = await verify(credential.value)
+        return userCaller(access, await standingFor(callers, access), enable2fa)
+      }
+      case 'api-key':
+      case 'unknown':
+        throw unauthenticated('the credential is not valid')
+    }
+  }
+}
+
+const lives = (standing: Standing | undefined, access: VerifiedAccess) =>
+  standing?.status === 'active' &&
+  standing.authEpoch === access.authEpoch &&
+  standing.sessions.some(({ id }) => id === access.sessionId)
+
+/** The user's standing, if this login still counts. What was loaded before the token was issued cannot know of it: it is loaded again. */
+async function standingFor(callers: Callers, access: VerifiedAccess): Promise<Standing> {
+  const standing = await callers.find(access.userId)
+  if (standing && lives(standing, access)) return standing
+  const fresh = await callers.find(access.userId, access.issuedAt.getTime() + skewMs)
+  if (!fresh || !lives(fresh, access)) throw unauthenticated('the login has ended')
+  return fresh
+}
+
+function userCaller(access: VerifiedAccess, standing: Standing, enable2fa: boolean): Caller {
+  const member = standing.memberships.find(
+    ({ kind, id }) => kind === access.membership?.kind && id === access.membership.id,
+  )
+  const mfaAt = standing.sessions.find(({ id }) => id === access.sessionId)?.mfaAt
+  return {
+    kind: 'user',
+    actor: { type: 'user', id: access.userId, email: standing.email },
+    scope: member ? scopeOf(member) : { kind: 'nobody' },
+    permissions: new Set(member?.permissions as Permission[] | undefined),
+    platformAdmin: standing.platformAdmin,
+    mfa: access.mfa,
+    mustEnrolMfa: enable2fa && member?.forceMfa === true && !standing.hasTotp,
+    sessionId: access.sessionId,
+    ...(mfaAt && { mfaAt }),
+    ...(member && { membership: membershipOf(member) }),
+  }
+}
+
+const membershipOf = ({ kind, id, partnerId }: Member): Membership =>
+  kind === 'partner' ? { kind, id } : { kind, id, partnerId }
+
+/** `orgAccess`: `none` is the partner's own level alone (interface §Memberships). */
+function scopeOf({ kind, id, partnerId, orgAccess, orgIds, siteIds, deviceGroupIds }: Member): Scope {
+  const tenant = { kind: 'tenant', partnerId } as const
+  if (kind === 'organization') {
+    return { ...tenant, orgs: [id], ...(siteIds && { siteIds }), ...(deviceGroupIds && { deviceGroupIds }) }
+  }
+  if (orgAccess === 'all') return { ...tenant, orgs: 'all' }
+  return orgAccess === 'selected'
+    ? { ...tenant, orgs: orgIds ?? [] }
+    : { ...tenant, orgs: [], partnerLevel: true }
+}

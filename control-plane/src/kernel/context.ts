@@ -1,0 +1,109 @@
+import type { Permission } from './permissions.ts'
+import type { Ports } from './ports.ts'
+import type { Db, Scope } from './tenancy.ts'
+
+/** Who acts, as the audit log and `issuedBy` name them. */
+export type Actor =
+  | { type: 'user'; id: string; email: string }
+  | { type: 'api_key'; id: string; email: string }
+  | { type: 'device'; id: string }
+  | { type: 'system' }
+  | { type: 'anonymous' }
+
+/** A request's caller, decided once by `caller.ts`. */
+export interface Caller {
+  kind: 'nobody' | 'user' | 'api-key' | 'portal'
+  actor: Actor
+  scope: Scope
+  /** effective permissions, inherited ones included */
+  permissions: ReadonlySet<Permission | '*:*'>
+  platformAdmin: boolean
+  /** a second factor was checked in this login */
+  mfa: boolean
+  /** when that was last (`freshMfa`) */
+  mfaAt?: Date
+  /** the partner or organization that the login is for */
+  membership?: Membership
+  /** the role demands TOTP and the user has none: 428 on everything but the exempt routes */
+  mustEnrolMfa: boolean
+  /** the refresh family (login) behind an access token */
+  sessionId?: string
+}
+
+/** A user may belong to several partners and organizations; one login is for one of them. */
+export type Membership =
+  | { kind: 'partner'; id: string }
+  | { kind: 'organization'; id: string; partnerId: string }
+
+export interface Client {
+  requestId: string
+  ip: string
+  userAgent: string | undefined
+  header(name: string): string | undefined
+  cookie(name: string): string | undefined
+  /** aborts when the client hangs up or the request has run too long: for handlers that wait */
+  readonly gone: AbortSignal
+}
+
+/** What a handler may set on the answer besides its value. */
+export interface Answer {
+  header(name: string, value: string): void
+  cookie(
+    name: string,
+    value: string,
+    options: { maxAgeSeconds: number; httpOnly: boolean; path: string },
+  ): void
+}
+
+/** What the audit row says beyond action, actor, time and client, which the kernel knows. */
+export interface AuditSubject {
+  /** replaces the declared action, where one path does two things (`POST /auth/mfa/verify`) */
+  action?: string
+  type?: string
+  id?: string
+  name?: string
+  partnerId?: string
+  orgId?: string
+  details?: Record<string, unknown>
+  /** replaces the caller as actor, where the request itself establishes who acts (login, enrollment) */
+  actor?: Actor
+}
+
+/** A refusal worth a row: a failed login, a denied enrollment. */
+export interface Refusal extends AuditSubject {
+  action: string
+  result: 'failure' | 'denied'
+}
+
+export interface DomainEvent {
+  type: string
+  subjectId: string
+  partnerId: string
+  orgId: string | null
+  payload: Record<string, unknown>
+}
+
+export interface Ctx<Params = Record<string, never>, Query = unknown, Body = unknown> {
+  db: Db
+  caller: Caller
+  actor: Actor
+  client: Client
+  answer: Answer
+  ports: Ports
+  params: Params
+  query: Query
+  body: Body
+  /** Completes the audit row of this write; no row is written after `audited('none')` (a login that answers `mfaRequired`). */
+  audited: (subject: AuditSubject | 'none') => void
+  /** An audit row in a transaction of its own, written whatever becomes of this request's. */
+  refused: (refusal: Refusal) => void
+  /**
+   * For `public` and `enrollment` routes: once the request has proved whose it is (password, enrollment key), the rest of this
+   * transaction runs in that scope: the returned `db`, `emit` and the audit row. Only inside a write's transaction.
+   */
+  establish: (scope: Scope) => Promise<Db>
+  /** Durable: an outbox row in this transaction. */
+  emit: (event: DomainEvent) => Promise<void>
+  /** Best effort, after the commit: hints. Must not throw. */
+  after: (effect: () => unknown) => void
+}

@@ -1,0 +1,46 @@
+import type { FastifyRequest } from 'fastify'
+import type { Sql } from 'postgres'
+import { writeRefusals } from './audit.ts'
+import { clientOf } from './call.ts'
+import { ApiError, type ErrorCode } from './errors.ts'
+import type { Ports } from './ports.ts'
+import type { Route } from './route.ts'
+
+/** Somebody known asked for what they may not have. A missing second factor is no attempt at anything: it is not among them. */
+const denials: ReadonlySet<ErrorCode> = new Set(['FORBIDDEN', 'CONTEXT_REQUIRED', 'FULL_ACCESS_REQUIRED'])
+
+/**
+ * Leaves a `denied` row for a refused authorization, in a transaction of its own. A run-away script must not fill the log: beyond
+ * the limit `denied` of a user, refusals are answered and not written.
+ */
+export async function auditDenial(
+  { ports, pool }: { ports: Ports; pool: Sql },
+  route: Route,
+  request: FastifyRequest,
+  error: unknown,
+): Promise<void> {
+  const { caller } = request
+  if (!(error instanceof ApiError) || !denials.has(error.code) || !('id' in caller.actor)) return
+  if (await isOverLimit(ports, caller.actor.id)) return
+  const { scope } = caller
+  const details = { method: route.method, path: route.path, needs: route.can, code: error.code }
+  const partner = scope.kind === 'tenant' ? { partnerId: scope.partnerId } : {}
+  const refusal = {
+    action: 'authorization.denied',
+    result: 'denied',
+    actor: caller.actor,
+    ...partner,
+    details,
+  } as const
+  await writeRefusals(pool, [refusal], clientOf(request), ports.clock.now())
+}
+
+async function isOverLimit({ limits }: Ports, user: string): Promise<boolean> {
+  try {
+    await limits.hit('denied', { user })
+    return false
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'RATE_LIMITED') return true
+    throw error
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * The one catalogue of error codes: status and meaning. `docs/errors.md` is made from it; an answer with any other code
+ * cannot be spelt. Body: `{error: {code, message, details: [objects]}}` (interface §Errors).
+ */
+export const catalogue = {
+  VALIDATION_ERROR: [400, 'The request is malformed: `details` names each field and what is wrong with it.'],
+  BAD_REQUEST: [400, 'The request cannot be read at all (malformed JSON, bad framing).'],
+  ROLE_IN_USE: [400, 'The role has assigned users or child roles; `details` counts them.'],
+  SYSTEM_ROLE: [400, 'System roles are built in and cannot be changed or deleted.'],
+  CIRCULAR_INHERITANCE: [400, 'The parent role would be one of the role’s own descendants.'],
+  WEAK_PASSWORD: [400, 'The password is too easily guessed; `details` says why.'],
+  LINK_INVALID: [400, 'The one-time link or token is unknown, used or expired.'],
+  UNAUTHENTICATED: [401, 'No valid credential came with the request.'],
+  INVALID_CREDENTIALS: [401, 'E-mail or password is wrong, or the account cannot log in.'],
+  MFA_CODE_INVALID: [401, 'The second factor’s code is wrong, used or expired.'],
+  REFRESH_INVALID: [401, 'The refresh token is unknown, expired or revoked: log in again.'],
+  REFRESH_RACED: [
+    401,
+    'The refresh token was rotated a moment ago by a parallel request: use the newer one.',
+  ],
+  ENROLLMENT_KEY_INVALID: [401, 'The enrollment key is unknown, expired, used up or revoked.'],
+  FORBIDDEN: [403, 'The caller lacks the permission that this endpoint demands.'],
+  CONTEXT_REQUIRED: [403, 'The user belongs to no partner and no organization.'],
+  FULL_ACCESS_REQUIRED: [
+    403,
+    'Users and roles are managed only with access to all organizations of the partner.',
+  ],
+  MFA_REQUIRED: [403, 'The endpoint demands a second factor checked within the last ten minutes.'],
+  MFA_MANDATORY: [403, 'The organization requires MFA: it cannot be disabled.'],
+  MFA_METHOD_FORBIDDEN: [403, 'The organization does not allow this second factor.'],
+  CSRF_INVALID: [403, 'A cookie was used without proof that the page asking is ours.'],
+  NOT_FOUND: [404, 'No such thing, or none that the caller may see.'],
+  METHOD_NOT_ALLOWED: [405, 'The path exists, but not with this method: see the `Allow` header.'],
+  CONFLICT: [
+    409,
+    'The thing is not in a state that allows this; `details` holds `{from, to}` where states are meant.',
+  ],
+  ALREADY_PENDING: [409, 'The device already has such a command pending.'],
+  ALREADY_EXISTS: [409, 'Another one with the same distinguishing value exists.'],
+  DEVICE_OFFLINE: [409, 'An answer from the device is awaited, but it is offline.'],
+  DEVICE_LIMIT_REACHED: [403, 'The organization has as many devices as it is allowed.'],
+  PAYLOAD_TOO_LARGE: [
+    413,
+    'The body is larger than 1 MiB, has more than 1,000 keys or is nested deeper than 32.',
+  ],
+  UNSUPPORTED_MEDIA_TYPE: [415, 'Bodies are `application/json`.'],
+  RANGE_NOT_SATISFIABLE: [416, 'The range asked for has none of the bytes there are.'],
+  IDEMPOTENCY_MISMATCH: [422, 'The Idempotency-Key was used before with a different request.'],
+  RELEASE_UNTRUSTED: [
+    422,
+    'The release cannot be taken on trust; `details` holds `{reason}`, and `{asset}` where one is the cause.',
+  ],
+  MFA_ENROLLMENT_REQUIRED: [428, 'The caller’s role demands a TOTP authenticator, and none is enrolled.'],
+  RATE_LIMITED: [429, 'Too many requests: `retryAfter` (seconds) says when to try again.'],
+  INTERNAL: [500, 'A fault of the server. The request id finds it in the log.'],
+  RELEASE_HOST_FAILED: [502, 'What holds the releases does not answer, or not as it should.'],
+  UNAVAILABLE: [
+    503,
+    'The server cannot decide or store anything right now. Nothing was accepted; try again.',
+  ],
+  DEVICE_TIMEOUT: [504, 'The device did not answer in time.'],
+} as const satisfies Record<string, readonly [status: number, meaning: string]>
+
+export type ErrorCode = keyof typeof catalogue
+
+export interface ErrorOptions {
+  details?: readonly Record<string, unknown>[]
+  /** seconds; only with RATE_LIMITED and UNAVAILABLE */
+  retryAfter?: number
+  /** what went wrong underneath: logged, never answered */
+  cause?: unknown
+}
+
+/** A refusal with a code of the catalogue. The message is read by people; programs read `code`. */
+export class ApiError extends Error {
+  override name = 'ApiError'
+  readonly code: ErrorCode
+  readonly status: number
+  readonly details: readonly Record<string, unknown>[]
+  readonly retryAfter: number | undefined
+
+  constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.code = code
+    this.status = catalogue[code][0]
+    this.details = options.details ?? []
+    this.retryAfter = options.retryAfter
+  }
+
+  /** The body of the answer. `retryAfter` stands beside `error` (interface §Errors). */
+  body() {
+    const error = { code: this.code, message: this.message, details: this.details }
+    return this.retryAfter === undefined ? { error } : { error, retryAfter: this.retryAfter }
+  }
+}

@@ -1,0 +1,185 @@
+import { ApiError } from './errors.ts'
+
+const minute = 60
+const hour = 60 * minute
+const day = 24 * hour
+
+/**
+ * Every rate limit by name. `of`: what it limits, in words for the refused. `per`: whom it counts (an address means its /64 for IPv6; `token` is the `tempToken`).
+ * `counts: 'failures'`: a point is taken before the attempt and given back unless the answer is 401 or 403, so that parallel
+ * guesses cannot slip past the count. `store`: where it counts; what guards secrets counts in Postgres and holds with Redis gone.
+ * The kernel applies those that a route declares in `limit`; handlers call `ports.limits` for what they learn only later.
+ */
+export const limits = {
+  // interface §Limits: registration
+  register: {
+    of: 'registrations from this address',
+    per: ['ip'],
+    points: 5,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
+  'register-partner': {
+    of: 'registrations from this address',
+    per: ['ip'],
+    points: 3,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
+  // Guessing one account from one place, one account from many, many from one place.
+  login: {
+    of: 'failed logins with this e-mail from this address',
+    per: ['ip', 'email'],
+    points: 5,
+    seconds: 15 * minute,
+    store: 'postgres',
+    counts: 'failures',
+  },
+  'login-account': {
+    of: 'failed logins with this e-mail',
+    per: ['email'],
+    points: 20,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'failures',
+  },
+  'login-address': {
+    of: 'failed logins from this address',
+    per: ['ip'],
+    points: 50,
+    seconds: 15 * minute,
+    store: 'postgres',
+    counts: 'failures',
+  },
+  // Second factor: 5 tries burn the tempToken; ten per user whatever the number of logins begun.
+  mfa: {
+    of: 'wrong codes for this login',
+    per: ['token'],
+    points: 5,
+    seconds: 15 * minute,
+    store: 'postgres',
+    counts: 'failures',
+  },
+  'mfa-user': {
+    of: 'wrong codes from this user',
+    per: ['user'],
+    points: 10,
+    seconds: 15 * minute,
+    store: 'postgres',
+    counts: 'failures',
+  },
+  'sms-send': {
+    of: 'text messages for this login',
+    per: ['token'],
+    points: 3,
+    seconds: 15 * minute,
+    store: 'postgres',
+    counts: 'requests',
+  },
+  'sms-number': {
+    of: 'text messages to this number',
+    per: ['phone'],
+    points: 5,
+    seconds: day,
+    store: 'postgres',
+    counts: 'requests',
+  },
+  'password-confirm': {
+    of: 'wrong passwords from this user',
+    per: ['user'],
+    points: 5,
+    seconds: 15 * minute,
+    store: 'postgres',
+    counts: 'failures',
+  },
+  'forgot-password': {
+    of: 'password resets from this address',
+    per: ['ip'],
+    points: 10,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
+  'forgot-password-account': {
+    of: 'password resets for this e-mail',
+    per: ['email'],
+    points: 3,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
+  refresh: {
+    of: 'token refreshes from this address',
+    per: ['ip'],
+    points: 120,
+    seconds: minute,
+    store: 'redis',
+    counts: 'requests',
+  },
+  // A site of a thousand machines may enrol behind one address in one roll-out: only wrong keys count in the end, but each
+  // attempt holds a point while it runs, so there must be points for many at once.
+  enroll: {
+    of: 'failed enrollments from this address',
+    per: ['ip'],
+    points: 300,
+    seconds: 15 * minute,
+    store: 'postgres',
+    counts: 'failures',
+  },
+  // An office of a thousand machines updates itself from behind one address within minutes.
+  'agent-download': {
+    of: 'downloads of the agent from this address',
+    per: ['ip'],
+    points: 3_000,
+    seconds: minute,
+    store: 'redis',
+    counts: 'requests',
+  },
+  // Not a limit of requests: refused authorizations beyond it leave no audit row.
+  denied: {
+    of: 'refused requests of this user',
+    per: ['user'],
+    points: 60,
+    seconds: minute,
+    store: 'redis',
+    counts: 'requests',
+  },
+} as const satisfies Record<string, Limit>
+
+type Part = 'ip' | 'email' | 'user' | 'token' | 'phone'
+
+export interface Limit {
+  /** what there were too many of, as the refusal says: the same for accounts that exist and that do not */
+  of: string
+  per: readonly Part[]
+  points: number
+  /** length of the fixed window */
+  seconds: number
+  store: 'postgres' | 'redis'
+  counts: 'requests' | 'failures'
+}
+
+export type LimitName = keyof typeof limits
+
+/** Whom to count: the parts that the limit's `per` names must be there. `user` is a user's id. */
+export type Subject = { readonly [P in Part]?: string | undefined }
+
+/** Counters behind the named limits. */
+export interface Limits {
+  /** Counts one. @throws ApiError RATE_LIMITED when that is more than the limit allows */
+  hit(name: LimitName, subject: Subject): Promise<void>
+  /** Counts nothing. @throws ApiError RATE_LIMITED when no point is left */
+  check(name: LimitName, subject: Subject): Promise<void>
+  /** Gives one point back. */
+  refund(name: LimitName, subject: Subject): Promise<void>
+  /** Forgets what was counted. */
+  reset(name: LimitName, subject: Subject): Promise<void>
+}
+
+/** The refusal of a limit, with the time until its window ends. */
+export function rateLimited(name: LimitName, msLeft: number): ApiError {
+  const retryAfter = Math.max(1, Math.ceil(msLeft / 1_000))
+  return new ApiError('RATE_LIMITED', `too many ${limits[name].of}`, { retryAfter })
+}

@@ -1,0 +1,41 @@
+import type { Fragment, Sql } from 'postgres'
+import type { Scope } from './tenancy.ts'
+
+/** The text of setting `app.scope`, which the policies of the second wall read; empty: nothing is seen. */
+export function scopeText(scope: Scope): string {
+  if (scope.kind === 'system') return '"system"'
+  if (scope.kind === 'nobody') return ''
+  const { partnerId, orgs, partnerLevel } = scope
+  return JSON.stringify({ partner: partnerId, orgs, ...(partnerLevel && { partnerLevel }) })
+}
+
+/** The first wall: a condition on the tenant columns of table alias `alias`. */
+export function visible(sql: Sql, scope: Scope, alias: string): Fragment {
+  if (scope.kind === 'system') return sql`true`
+  if (scope.kind === 'nobody') return sql`false`
+  const row = sql(alias)
+  if (scope.orgs === 'all') return sql`${row}.partner_id = ${scope.partnerId}::uuid`
+  const orgs = scope.orgs as string[]
+  const own = scope.partnerLevel ? sql`or ${row}.org_id is null` : sql``
+  return sql`(${row}.partner_id = ${scope.partnerId}::uuid and (${row}.org_id = any(${orgs}::uuid[]) ${own}))`
+}
+
+/** {@link visible}, and the caller's restriction to sites and device groups; with both, a device must satisfy both. */
+export function visibleDevice(sql: Sql, scope: Scope, alias: string, column: string): Fragment {
+  const tenant = visible(sql, scope, alias)
+  if (scope.kind !== 'tenant') return tenant
+  const id = sql`${sql(alias)}.${sql(column)}`
+  const sites = scope.siteIds as string[] | undefined
+  const groups = scope.deviceGroupIds as string[] | undefined
+  // In `devices` itself the column is at hand: a semi-join would cost the list its index order.
+  const sited =
+    column === 'id'
+      ? sql`${sql(alias)}.site_id = any(${sites ?? []}::uuid[])`
+      : sql`exists (select from devices sited where sited.id = ${id} and sited.site_id = any(${sites ?? []}::uuid[]))`
+  const inSites = sites ? sql`and ${sited}` : sql``
+  const inGroups = groups
+    ? sql`and exists (select from device_group_members grouped
+        where grouped.device_id = ${id} and grouped.group_id = any(${groups}::uuid[]))`
+    : sql``
+  return sql`(${tenant} ${inSites} ${inGroups})`
+}

@@ -1,0 +1,37 @@
+import type { Fragment, Sql } from 'postgres'
+
+/**
+ * What a caller may see. `nobody` sees nothing, so a public handler that forgets sees nothing; `system` is for the platform
+ * administrator and for a few named jobs.
+ */
+export type Scope =
+  | { kind: 'nobody' }
+  | { kind: 'system' }
+  | {
+      kind: 'tenant'
+      partnerId: string
+      orgs: 'all' | readonly string[]
+      /** also sees what belongs to the partner itself (`org_id` null) although `orgs` is a list; `orgAccess: none` is `[]` with this */
+      partnerLevel?: true
+      /** absent: no restriction */
+      siteIds?: readonly string[]
+      deviceGroupIds?: readonly string[]
+    }
+
+/**
+ * The database as one caller sees it. `sql` builds fragments; `rows`, `one` and `run` execute. Outside a transaction each
+ * statement carries its scope with it; inside a write's transaction the scope was set at its start.
+ */
+export interface Db {
+  readonly scope: Scope
+  readonly sql: Sql
+  rows<T>(query: TemplateStringsArray, ...values: readonly unknown[]): Promise<T[]>
+  one<T>(query: TemplateStringsArray, ...values: readonly unknown[]): Promise<T | undefined>
+  /** For a statement whose rows do not matter: the number of rows it touched. Only inside a transaction. */
+  run(query: TemplateStringsArray, ...values: readonly unknown[]): Promise<number>
+  /** The first wall: true for rows of table alias `alias` that the caller may see. Every query on a tenant table says it. */
+  visible(alias: string): Fragment
+  /** As {@link visible}, for devices and their children: site and group restrictions too. `column` is the device's id there: `id`
+   * in `devices` (default), `device_id` elsewhere. */
+  visibleDevice(alias: string, column?: string): Fragment
+}

@@ -1,0 +1,88 @@
+import postgres from 'postgres'
+import { afterAll, expect, test } from 'vitest'
+import { databaseForFile } from '../harness/database.ts'
+
+/**
+ * Functions that run as the tables' owner: each is a door in the second wall, opened before there is a scope (a login, a token, a
+ * key). A new one needs a reason why no scope can be had.
+ */
+const doors = {
+  // kernel: who calls, and what is written down of whom nobody knows
+  load_caller: ['svc_app'],
+  write_audit: ['svc_app'],
+  // login, second factor, refresh
+  login_account: ['svc_app'],
+  upgrade_password_hash: ['svc_app'],
+  open_session: ['svc_app'],
+  open_mfa_challenge: ['svc_app'],
+  try_mfa_challenge: ['svc_app'],
+  close_mfa_challenge: ['svc_app'],
+  use_totp_step: ['svc_app'],
+  use_recovery_code: ['svc_app'],
+  own_account: ['svc_app'],
+  second_factor_of: ['svc_app'],
+  renew_second_factor: ['svc_app'],
+  begin_mfa_setup: ['svc_app'],
+  pending_mfa_setup: ['svc_app'],
+  confirm_mfa_setup: ['svc_app'],
+  use_refresh_token: ['svc_app'],
+  store_successor: ['svc_app'],
+  end_sessions: ['svc_app'],
+  // agents
+  use_enrollment_key: ['svc_app'],
+  // the job queue: its tables are closed to the API, and a job belongs to no tenant
+  enqueue: ['svc_app', 'svc_worker'],
+} as const
+
+const database = await databaseForFile()
+const sql = postgres(database.url, { onnotice: () => undefined })
+afterAll(() => sql.end())
+
+interface Definition {
+  name: string
+  owner: string
+  definer: boolean
+  settings: string[]
+  callers: string[]
+}
+
+const functions = await sql<Definition[]>`
+  select p.proname as name, p.proowner::regrole::text as owner, p.prosecdef as definer, coalesce(p.proconfig, '{}') as settings,
+    coalesce((select array_agg(distinct case when a.grantee = 0 then 'public' else a.grantee::regrole::text end)
+      from aclexplode(coalesce(p.proacl, acldefault('f', p.proowner))) a
+      where a.privilege_type = 'EXECUTE' and a.grantee <> p.proowner), '{}') as callers
+  from pg_proc p where p.pronamespace = 'svc'::regnamespace order by p.proname`
+const definers = functions.filter(({ definer }) => definer)
+
+test('functions that run as the owner are those on the list, each callable by whom it says', () => {
+  expect(Object.fromEntries(definers.map(({ name, callers }) => [name, callers.toSorted()]))).toEqual(doors)
+  expect(definers).toHaveLength(Object.keys(doors).length)
+})
+
+test('each of them has a fixed search path that ends with pg_temp, and a scope of its own', () => {
+  const lax = definers.filter(
+    ({ settings }) =>
+      !settings.includes('search_path=svc, pg_temp') || !settings.includes('app.scope="system"'),
+  )
+  expect(lax).toEqual([])
+})
+
+test('each of them belongs to an owner that can be nobody’s login and bypasses nothing', async () => {
+  expect(new Set(definers.map(({ owner }) => owner))).toEqual(new Set(['svc_owner']))
+  const [owner] =
+    await sql`select rolcanlogin or rolsuper or rolbypassrls as strong from pg_roles where rolname = 'svc_owner'`
+  expect(owner).toEqual({ strong: false })
+})
+
+test('no function at all may be called by everybody', () => {
+  expect(functions.filter(({ callers }) => callers.includes('public')).map(({ name }) => name)).toEqual([])
+})
+
+test('the scope that such a function gives itself ends with it', async () => {
+  const seen = await sql.begin(async (tx) => {
+    await tx`set local role svc_app`
+    await tx`select svc.load_caller(${crypto.randomUUID()})`
+    return tx`select nullif(current_setting('app.scope', true), '') as scope`
+  })
+  expect(seen).toMatchObject([{ scope: null }])
+})

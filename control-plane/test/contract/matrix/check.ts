@@ -1,0 +1,68 @@
+import type { FastifyInstance } from 'fastify'
+import type { Permission } from '../../../src/kernel/permissions.ts'
+import { call, sampleOf, type Reply } from '../world/calls.ts'
+import { makeCaller, type Caller } from '../world/callers.ts'
+import type { Things, Where, World } from '../world/things.ts'
+import type { MatrixRow } from './rows.ts'
+
+/** The outside of the system as one run of the matrix sees it: its callers are made once, unless a call ends their login. */
+export interface Run {
+  differences(row: MatrixRow, app?: FastifyInstance, most?: number): Promise<string[]>
+}
+
+/** What came, in the words of the matrix. */
+function cellOf(row: MatrixRow, reply: Reply, things: Things): string {
+  const { lists } = sampleOf(row.operation)
+  if (!lists || reply.status !== 200) return String(reply.status)
+  return reply.text.includes(things[lists]) ? 'seen' : 'unseen'
+}
+
+/** What is new may be last of what there is. */
+const wholeList = ({ operation }: MatrixRow) => (sampleOf(operation).lists ? { query: { limit: '500' } } : {})
+
+/** Those that most changes of `can` show at come first. */
+const telling = ['anonymous', 'lacking', 'just']
+const inOrder = ({ expected }: MatrixRow) =>
+  [...expected].toSorted(([a], [b]) => Number(telling.includes(b)) - Number(telling.includes(a)))
+
+const whereOf = ({ target }: MatrixRow): Where => (target === '-' ? 'own' : (target as Where))
+
+export function runOf(world: World): Run {
+  const known = new Map<string, Promise<Caller>>()
+  const reads = new Map<string, Promise<Things>>()
+
+  function callerOf(name: string, { needs, operation }: MatrixRow): Promise<Caller> {
+    const make = makeCaller[name]
+    if (!make) throw new Error(`matrix.tsv has a column ${name} that nobody makes`)
+    const fresh = () => make(world, needs as Permission | undefined)
+    if (sampleOf(operation).endsLogin) return fresh()
+    const key = name === 'just' || name === 'lacking' ? `${name} ${needs}` : name
+    const caller = known.get(key) ?? fresh()
+    known.set(key, caller)
+    return caller
+  }
+
+  /** A write uses up what it is given; a read may share it. */
+  function thingsFor(row: MatrixRow): Promise<Things> {
+    const where = whereOf(row)
+    if (!row.operation.startsWith('GET ')) return world.things(where)
+    const things = reads.get(where) ?? world.things(where)
+    reads.set(where, things)
+    return things
+  }
+
+  return {
+    async differences(row, app, most = Number.POSITIVE_INFINITY) {
+      const found: string[] = []
+      for (const [name, expected] of inOrder(row)) {
+        if (found.length >= most) break
+        const [caller, things] = await Promise.all([callerOf(name, row), thingsFor(row)])
+        const reply = await call(world, row.operation, { caller, things, ...wholeList(row) }, app)
+        const cell = cellOf(row, reply, things)
+        if (cell !== expected)
+          found.push(`${row.operation}, ${row.target}, ${name}: ${cell} instead of ${expected}`)
+      }
+      return found
+    },
+  }
+}

@@ -1,0 +1,88 @@
+import { type Ceremony, enroll, enableMfa, logIn, refresh, setUpMfa, verifyMfa } from './ceremonies.ts'
+import type { Kind } from './things.ts'
+
+/** Stands in a body for the id of a thing. */
+export class Ref {
+  readonly kind: Kind
+  constructor(kind: Kind) {
+    this.kind = kind
+  }
+}
+/** Stands in a body for a text that no other request has. */
+export class Unique {
+  readonly text: string
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** How to call a route so that it succeeds, and which of its ids name what. */
+export interface Sample {
+  params?: Record<string, Kind>
+  /** parameters that name nothing of anybody's, and what they say */
+  fixed?: Record<string, string>
+  /** what must be in the query */
+  query?: Record<string, string>
+  /** a list that is the same for every tenant */
+  everybodys?: true
+  /** with {@link Ref} and {@link Unique} where each call differs */
+  body?: Record<string, unknown>
+  /** makes a body that needs steps before it: a login, a code */
+  ceremony?: Ceremony
+  /** what the answer lists; absent: it is no list */
+  lists?: Kind
+  /** query keys that take ids, one or comma-separated */
+  filters?: Record<string, Kind>
+  /** the caller's login is over after it */
+  endsLogin?: true
+}
+
+const id = (kind: Kind) => new Ref(kind)
+const unique = (text: string) => new Unique(text)
+const linux = { platform: 'linux', arch: 'amd64' }
+const device = { params: { id: 'device' } } as const
+
+/** One for each route of the table; a route without one fails every contract test that iterates it. */
+export const samples: Record<string, Sample> = {
+  'POST /auth/login': { ceremony: logIn },
+  'POST /auth/refresh': { ceremony: refresh },
+  'POST /auth/logout': { endsLogin: true },
+  'GET /auth/me': {},
+  'POST /auth/mfa/setup': { ceremony: setUpMfa },
+  'POST /auth/mfa/enable': { ceremony: enableMfa, endsLogin: true },
+  'POST /auth/mfa/verify': { ceremony: verifyMfa },
+
+  'GET /orgs/organizations': { lists: 'organization' },
+  'POST /orgs/organizations': { body: { name: unique('Customer') } },
+  'GET /orgs/organizations/:id': { params: { id: 'organization' } },
+  'GET /orgs/sites': { lists: 'site', filters: { orgId: 'organization' } },
+  'POST /orgs/sites': { body: { orgId: id('organization'), name: unique('Office') } },
+  'GET /orgs/sites/:id': { params: { id: 'site' } },
+
+  'GET /enrollment-keys': { lists: 'enrollmentKey', filters: { orgId: 'organization', siteId: 'site' } },
+  'POST /enrollment-keys': { body: { orgId: id('organization'), siteId: id('site'), name: unique('Key') } },
+  'POST /agents/enroll': { ceremony: enroll },
+
+  'GET /agents/download/:os/:arch': { fixed: { os: 'linux', arch: 'amd64' } },
+
+  'GET /agent-versions': { everybodys: true },
+  'GET /agent-versions/latest': { query: linux },
+  'GET /agent-versions/:version/download': { fixed: { version: '1.0.0' }, query: linux },
+  'POST /agent-versions/sync-github': { query: { version: '1.2.0' } },
+
+  'GET /devices': {
+    lists: 'device',
+    filters: { orgIds: 'organization', siteIds: 'site', groupIds: 'deviceGroup' },
+  },
+  'GET /devices/:id': device,
+  'DELETE /devices/:id': device,
+  'GET /devices/:id/hardware': device,
+  'GET /devices/:id/disks': device,
+  'GET /devices/:id/network': device,
+  'GET /devices/:id/software': device,
+  'POST /devices/:id/auto-update': { ...device, body: { enabled: false } },
+  'POST /devices/:id/commands': { ...device, body: { type: 'refresh_inventory' } },
+  'GET /devices/:id/commands': { ...device, lists: 'command' },
+  'GET /devices/:id/commands/:commandId': { params: { id: 'device', commandId: 'command' } },
+  'POST /devices/:id/commands/:commandId/cancel': { params: { id: 'device', commandId: 'command' } },
+}

@@ -1,0 +1,91 @@
+import type { svc } from '@svc/proto'
+import { type Admission, type AdmitRequest, type Claim, type Claims, ClaimsDown } from './claims.ts'
+import type { MemoryClaims } from './memory.ts'
+
+/**
+ * The shared claims, or while those are away what this node remembers: loss of Redis locks nobody out (promise P6).
+ *
+ * A store that comes back may be empty, or hold profiles whose credentials died meanwhile. So it counts again only after
+ * {@link recover} has told it what is dead.
+ */
+export class FallbackClaims implements Claims {
+  readonly #shared: Claims
+  readonly #local: MemoryClaims
+  readonly #onLocal: () => void
+  #sound = false
+
+  constructor(shared: Claims, local: MemoryClaims, onLocal: () => void) {
+    this.#shared = shared
+    this.#local = local
+    this.#onLocal = onLocal
+  }
+
+  /** The carrier went away. */
+  lost(): void {
+    this.#sound = false
+  }
+
+  /**
+   * The carrier is back: tells it what died and who is connected here, then counts on it again. Answers with the claims that
+   * somebody else holds by now.
+   */
+  async recover(claims: readonly Claim[]): Promise<Claim[]> {
+    await this.#shared.revoke(this.#local.revocations())
+    const superseded = await this.#shared.hold(claims)
+    this.#sound = true
+    this.#local.shrink()
+    return superseded
+  }
+
+  async admit(request: AdmitRequest): Promise<Admission> {
+    const shared = await this.#try(() => this.#shared.admit(request))
+    if (shared) return shared
+    const local = await this.#local.admit(request)
+    if (local.kind === 'admitted') this.#onLocal()
+    return local
+  }
+
+  async remember(profiles: readonly svc.v1.IDeviceProfile[]): Promise<void> {
+    const done = await this.#try(() => this.#shared.remember(profiles).then(() => true))
+    if (!done) await this.#local.remember(profiles)
+  }
+
+  async revoke(revocations: readonly svc.v1.IRevocation[]): Promise<void> {
+    await this.#local.revoke(revocations)
+    await this.#try(() => this.#shared.revoke(revocations))
+  }
+
+  async release(claims: readonly Claim[]): Promise<void> {
+    await this.#local.release(claims)
+    // A claim that stays behind is harmless: whoever comes next takes it over.
+    await this.#try(() => this.#shared.release(claims))
+  }
+
+  async hold(claims: readonly Claim[]): Promise<Claim[]> {
+    return (await this.#try(() => this.#shared.hold(claims))) ?? this.#local.hold(claims)
+  }
+
+  /** Whether the shared store is in use. */
+  get sound(): boolean {
+    return this.#sound
+  }
+
+  async close(): Promise<void> {
+    await Promise.all([this.#shared.close(), this.#local.close()])
+  }
+
+  /**
+   * What was not done there must come before the next question: a store that answers reads and refuses writes, as one that is full
+   * does, would know neither a device that was let in nor one that was cut.
+   */
+  async #try<T>(ask: () => Promise<T>): Promise<T | undefined> {
+    if (!this.#sound) return undefined
+    try {
+      return await ask()
+    } catch (error) {
+      if (!(error instanceof ClaimsDown)) throw error
+      this.#sound = false
+      return undefined
+    }
+  }
+}

@@ -1,0 +1,149 @@
+import { svc } from '@svc/proto'
+import { type Admission, type AdmitRequest, type Claim, type Claims, refuseByUs, ttl } from './claims.ts'
+
+interface Profile {
+  credentialVersion: number
+  tokenSha256: Buffer
+  standing: svc.v1.Standing
+  heartbeatIntervalMs: number
+  epochFloor: number
+  writtenUs: number
+}
+
+interface Entry {
+  profile: Profile | undefined
+  epoch: number
+  node: string
+  /** highest dead credential version; 0: none */
+  dead: number
+  expiresMs: number
+}
+
+const { Standing } = svc.v1
+
+const refusalOf = ({ standing, tokenSha256 }: Profile, offered: Buffer) => {
+  if (standing === Standing.STANDING_QUARANTINED) return 'QUARANTINED'
+  if (standing === Standing.STANDING_DECOMMISSIONED) return 'DECOMMISSIONED'
+  if (standing !== Standing.ACTIVE) return 'CREDENTIAL_INVALID'
+  return tokenSha256.equals(offered) ? undefined : 'CREDENTIAL_INVALID'
+}
+
+/** The claims of one gateway, in its memory: for one machine without Redis, and while Redis is away. */
+export class MemoryClaims implements Claims {
+  readonly #entries = new Map<string, Entry>()
+  readonly #nowMs: () => number
+  #pruneAt = 1_000
+
+  constructor(nowMs: () => number = Date.now) {
+    this.#nowMs = nowMs
+  }
+
+  async admit({ deviceId, tokenSha256, node, nowUs }: AdmitRequest): Promise<Admission> {
+    const entry = this.#find(deviceId)
+    if (!entry?.profile) return { kind: 'miss' }
+    const { profile } = entry
+    const reason = refusalOf(profile, tokenSha256)
+    if (reason) {
+      const recent = this.#nowMs() * 1000 - profile.writtenUs <= refuseByUs
+      return recent ? { kind: 'refused', reason } : { kind: 'miss' }
+    }
+    const previous = { node: entry.node, epoch: entry.epoch }
+    entry.epoch = Math.max(entry.epoch + 1, profile.epochFloor + 1, nowUs)
+    entry.node = node
+    this.#keep(entry, entry.dead ? ttl.deadMs : ttl.profileMs)
+    const { credentialVersion, heartbeatIntervalMs } = profile
+    const admitted = { kind: 'admitted', epoch: entry.epoch, credentialVersion, heartbeatIntervalMs } as const
+    return previous.node ? { ...admitted, evict: previous } : admitted
+  }
+
+  async remember(profiles: readonly svc.v1.IDeviceProfile[]): Promise<void> {
+    for (const profile of profiles) this.#remember(profile)
+  }
+
+  async revoke(revocations: readonly svc.v1.IRevocation[]): Promise<void> {
+    for (const { deviceId, credentialVersion } of revocations) {
+      const entry = this.#entry(deviceId ?? '')
+      entry.dead = Math.max(entry.dead, credentialVersion ?? 0)
+      if (entry.profile && entry.profile.credentialVersion <= entry.dead) entry.profile = undefined
+      this.#keep(entry, ttl.deadMs)
+    }
+  }
+
+  async release(claims: readonly Claim[]): Promise<void> {
+    for (const { deviceId, epoch, node } of claims) {
+      const entry = this.#find(deviceId)
+      if (entry?.node === node && entry.epoch === epoch) entry.node = ''
+    }
+  }
+
+  async hold(claims: readonly Claim[]): Promise<Claim[]> {
+    return claims.filter(({ deviceId, epoch, node }) => {
+      const entry = this.#entry(deviceId)
+      if (entry.epoch > epoch) return true
+      entry.epoch = epoch
+      if (node) entry.node = node
+      return false
+    })
+  }
+
+  /** Everything known to be dead. */
+  revocations(): svc.v1.IRevocation[] {
+    const dead = [...this.#entries].filter(([, entry]) => entry.dead > 0)
+    return dead.map(([deviceId, entry]) => ({ deviceId, credentialVersion: entry.dead }))
+  }
+
+  /** Forgets all but what is dead. */
+  shrink(): void {
+    for (const [deviceId, entry] of this.#entries) {
+      if (entry.dead) entry.profile = undefined
+      else this.#entries.delete(deviceId)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#entries.clear()
+  }
+
+  #remember(told: svc.v1.IDeviceProfile): void {
+    const entry = this.#entry(told.deviceId ?? '')
+    const standing = told.standing ?? Standing.STANDING_UNSPECIFIED
+    const credentialVersion = told.credentialVersion ?? 0
+    if (standing === Standing.ACTIVE && entry.dead && credentialVersion <= entry.dead) return
+    const unknown = standing === Standing.STANDING_UNSPECIFIED
+    if (entry.profile && credentialVersion < entry.profile.credentialVersion && !unknown) return
+    entry.profile = {
+      credentialVersion,
+      tokenSha256: Buffer.from(told.tokenSha256 ?? []),
+      standing,
+      heartbeatIntervalMs: told.heartbeatIntervalMs ?? 0,
+      epochFloor: told.epochFloor ?? 0,
+      writtenUs: this.#nowMs() * 1000,
+    }
+    this.#keep(entry, entry.dead ? ttl.deadMs : unknown ? ttl.unknownMs : ttl.profileMs)
+  }
+
+  #find(deviceId: string): Entry | undefined {
+    const entry = this.#entries.get(deviceId)
+    return entry && entry.expiresMs > this.#nowMs() ? entry : undefined
+  }
+
+  #entry(deviceId: string): Entry {
+    const known = this.#find(deviceId)
+    if (known) return known
+    if (this.#entries.size >= this.#pruneAt) this.#prune()
+    const entry: Entry = { profile: undefined, epoch: 0, node: '', dead: 0, expiresMs: 0 }
+    this.#keep(entry, ttl.profileMs)
+    this.#entries.set(deviceId, entry)
+    return entry
+  }
+
+  #keep(entry: Entry, forMs: number): void {
+    entry.expiresMs = this.#nowMs() + forMs
+  }
+
+  #prune(): void {
+    for (const [deviceId, entry] of this.#entries)
+      if (entry.expiresMs <= this.#nowMs()) this.#entries.delete(deviceId)
+    this.#pruneAt = Math.max(1_000, 2 * this.#entries.size)
+  }
+}

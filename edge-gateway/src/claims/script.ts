@@ -1,0 +1,83 @@
+import { refuseByUs, ttl } from './claims.ts'
+
+/*
+ * The hash dev:{id}: `v` credential version, `t` token SHA-256 (bytes), `s` standing (number of the enum), `h` heartbeat
+ * interval ms, `f` epoch floor, `r` when the profile was written (Redis clock, µs), `e` epoch, `n` node, `d` highest dead
+ * credential version.
+ *
+ * Lua's tostring() rounds numbers of 16 digits, so epochs are written with %.0f; as doubles they are exact below 2^53.
+ */
+
+const now = `
+local time = redis.call('TIME')
+local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
+`
+
+/** Standings of svc.v1.Standing. */
+const standing = { unknown: 0, active: 1, quarantined: 2, decommissioned: 3 } as const
+
+/** KEYS: device. ARGV: token SHA-256, node, nowUs. */
+export const admit = `
+local p = redis.call('HMGET', KEYS[1], 'v', 't', 's', 'h', 'f', 'r', 'e', 'n', 'd')
+if not p[3] then return {'miss'} end
+${now}
+local standing = tonumber(p[3])
+local refusal = false
+if standing == ${standing.unknown} then refusal = 'CREDENTIAL_INVALID'
+elseif standing == ${standing.quarantined} then refusal = 'QUARANTINED'
+elseif standing == ${standing.decommissioned} then refusal = 'DECOMMISSIONED'
+elseif p[2] ~= ARGV[1] then refusal = 'CREDENTIAL_INVALID'
+elseif p[9] and tonumber(p[1]) <= tonumber(p[9]) then return {'miss'}
+end
+if refusal then
+  if now - tonumber(p[6] or 0) > ${refuseByUs} then return {'miss'} end
+  return {'refused', refusal}
+end
+local epoch = math.max(tonumber(p[7] or 0) + 1, tonumber(p[5] or 0) + 1, tonumber(ARGV[3]))
+redis.call('HSET', KEYS[1], 'e', string.format('%.0f', epoch), 'n', ARGV[2])
+redis.call('PEXPIRE', KEYS[1], p[9] and ${ttl.deadMs} or ${ttl.profileMs})
+return {'admitted', string.format('%.0f', epoch), p[1], p[4], p[8] or '', p[7] or '0'}
+`
+
+/** KEYS: device. ARGV: version, token SHA-256, standing, heartbeat ms, epoch floor. */
+export const remember = `
+local dead = redis.call('HGET', KEYS[1], 'd')
+local standing = tonumber(ARGV[3])
+if dead and standing == ${standing.active} and tonumber(ARGV[1]) <= tonumber(dead) then return 0 end
+local old = redis.call('HGET', KEYS[1], 'v')
+if old and tonumber(ARGV[1]) < tonumber(old) and standing ~= ${standing.unknown} then return 0 end
+${now}
+redis.call('HSET', KEYS[1], 'v', ARGV[1], 't', ARGV[2], 's', ARGV[3], 'h', ARGV[4], 'f', ARGV[5], 'r', string.format('%.0f', now))
+local ttl = ${ttl.profileMs}
+if dead then ttl = ${ttl.deadMs}
+elseif standing == ${standing.unknown} then ttl = ${ttl.unknownMs} end
+redis.call('PEXPIRE', KEYS[1], ttl)
+return 1
+`
+
+/** KEYS: device. ARGV: version. Forgets the profile unless it is a newer one; the epoch stays. */
+export const revoke = `
+local p = redis.call('HMGET', KEYS[1], 'd', 'v')
+if not p[1] or tonumber(p[1]) < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'd', ARGV[1]) end
+if p[2] and tonumber(p[2]) <= tonumber(ARGV[1]) then redis.call('HDEL', KEYS[1], 'v', 't', 's', 'h', 'f', 'r') end
+redis.call('PEXPIRE', KEYS[1], ${ttl.deadMs})
+return 1
+`
+
+/** KEYS: device. ARGV: node, epoch. */
+export const release = `
+local p = redis.call('HMGET', KEYS[1], 'n', 'e')
+if p[1] ~= ARGV[1] or p[2] ~= ARGV[2] then return 0 end
+return redis.call('HDEL', KEYS[1], 'n')
+`
+
+/** KEYS: device. ARGV: node (empty: raise the epoch alone), epoch. Answers the stored epoch where it is higher, else 0. */
+export const hold = `
+local stored = tonumber(redis.call('HGET', KEYS[1], 'e') or 0)
+local epoch = tonumber(ARGV[2])
+if stored > epoch then return string.format('%.0f', stored) end
+redis.call('HSET', KEYS[1], 'e', ARGV[2])
+if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], 'n', ARGV[1]) end
+if redis.call('PTTL', KEYS[1]) < 0 then redis.call('PEXPIRE', KEYS[1], ${ttl.profileMs}) end
+return '0'
+`

@@ -1,0 +1,7 @@
+export { ConfigError, type GatewayConfig, readConfig } from './config.ts'
+export { buildGateway, type Gateway, type GatewayOptions, type GatewayStats } from './gateway.ts'
+export { CertificateUnusable, PortTaken } from './transport/link.ts'
+export { hold } from './supervisor/holds.ts'
+export { placesOf } from './supervisor/places.ts'
+export { Supervisor, type SupervisorOptions } from './supervisor/supervisor.ts'
+export { obey } from './supervisor/worker.ts'

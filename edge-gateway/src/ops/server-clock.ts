@@ -1,0 +1,27 @@
+/** A clock that is right within this is left alone: the way an answer takes must not make it jitter. */
+const toleranceMs = 1_000
+
+/**
+ * The server's time, which is the database's: what devices judge expiry by, and the control plane silence. The host's own clock may
+ * be wrong; each exchange says by how much. It lags by what the answer was under way, and is never ahead.
+ */
+export class ServerClock {
+  readonly #host: () => number
+  #skewMs = 0
+
+  constructor(host: () => number = Date.now) {
+    this.#host = host
+  }
+
+  /** Milliseconds since 1970. */
+  now(): number {
+    return this.#host() + this.#skewMs
+  }
+
+  /** @param serverTimeMs as it was when the answer was made that has just come; 0: not said */
+  learn(serverTimeMs: number): void {
+    if (serverTimeMs <= 0) return
+    const skew = serverTimeMs - this.#host()
+    this.#skewMs = Math.abs(skew) > toleranceMs ? skew : 0
+  }
+}

@@ -1,0 +1,26 @@
+import type { GatewayConfig } from './config.ts'
+import type { Limits } from './ops/limits.ts'
+import { trustOf } from './transport/address.ts'
+import { chooseTransport } from './transport/choose.ts'
+import type { Transport } from './transport/link.ts'
+import { MqttTransport } from './transport/mqtt/transport.ts'
+import { together } from './transport/together.ts'
+
+/**
+ * All that a gateway of this configuration listens on, as one.
+ *
+ * @param shared with other workers of the same supervisor
+ * @param withoutEngine told why, when the binary of uWebSockets.js does not run here
+ */
+export async function socketsOf(
+  { host, port, tls, trustedProxies, mqtt }: GatewayConfig,
+  limits: Limits,
+  shared: boolean,
+  withoutEngine: (reason: string) => void,
+): Promise<Transport> {
+  const { idleSeconds, maxBacklogBytes, maxNewcomers } = limits
+  const common = { tls, trusted: trustOf(trustedProxies), maxBacklogBytes }
+  const overMqtt = new MqttTransport({ ...limits, ...mqtt, ...common, maxStrangers: maxNewcomers })
+  const options = { ...common, host, port, idleSeconds, shared, mqtt: overMqtt.door }
+  return together(await chooseTransport(options, withoutEngine), overMqtt)
+}

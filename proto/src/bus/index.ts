@@ -1,0 +1,5 @@
+export * from './bus.ts'
+export * from './names.ts'
+export { MemoryBus } from './memory.ts'
+export { connection } from './redis-connection.ts'
+export { RedisBus } from './redis.ts'

@@ -1,0 +1,102 @@
+import type { Redis, RedisOptions } from 'ioredis'
+import { type Bus, BusDown, type Consumer, maxEntries, StreamFull, type Unsubscribe } from './bus.ts'
+import { RedisConsumer } from './redis-consumer.ts'
+import { answerWithinMs, connection } from './redis-connection.ts'
+import { Subscriptions } from './subscriptions.ts'
+
+/** Notices a hung server, which keeps its sockets open, as soon as a stopped one. */
+const pingEveryMs = 1000
+
+/** Checks the cap and appends in one step: unconsumed entries are all that is left, because acknowledging trims. */
+const appendScript = `
+if redis.call('XLEN', KEYS[1]) >= tonumber(ARGV[1]) then return false end
+return redis.call('XADD', KEYS[1], '*', 'p', ARGV[2])`
+
+interface Commands extends Redis {
+  appendCapped(key: string, cap: number, payload: Uint8Array): Promise<string | null>
+}
+
+/** The bus over Redis ≥ 6.2: pub/sub for hints, streams with a consumer group for what must arrive. */
+export class RedisBus implements Bus {
+  readonly #url: string
+  readonly #options: RedisOptions
+  readonly #main: Commands
+  readonly #subscriptions: Subscriptions
+  readonly #watchers = new Set<(up: boolean) => void>()
+  readonly #consumers = new Set<RedisConsumer>()
+  readonly #ping: NodeJS.Timeout
+  #up = false
+  #closed = false
+
+  constructor(url: string, options: RedisOptions = {}) {
+    this.#url = url
+    this.#options = options
+    this.#main = connection(url, { commandTimeout: answerWithinMs, ...options }) as Commands
+    this.#main.defineCommand('appendCapped', { numberOfKeys: 1, lua: appendScript })
+    this.#main.on('ready', () => this.#set(true))
+    this.#main.on('close', () => this.#set(false))
+    this.#subscriptions = new Subscriptions(connection(url, options))
+    this.#ping = setInterval(() => void this.#check(), pingEveryMs)
+    this.#ping.unref()
+  }
+
+  get up(): boolean {
+    return this.#up
+  }
+
+  async publish(channel: string, payload: Uint8Array): Promise<number> {
+    if (!this.#up) return 0
+    // A lost hint is allowed, a rejected publish would not be: whoever publishes has committed already.
+    return this.#main.publish(channel, asBuffer(payload)).catch(() => 0)
+  }
+
+  subscribe(channel: string, handler: (payload: Uint8Array) => void): Promise<Unsubscribe> {
+    return this.#subscriptions.add(channel, handler)
+  }
+
+  async append(stream: string, payload: Uint8Array): Promise<void> {
+    if (!this.#up) throw new BusDown(stream)
+    const id = await this.#main.appendCapped(stream, maxEntries, asBuffer(payload)).catch((error: Error) => {
+      throw new BusDown(`${stream}: ${error.message}`)
+    })
+    if (!id) throw new StreamFull(stream)
+  }
+
+  consumer(stream: string, group: string, name: string): Consumer {
+    const consumer = new RedisConsumer(connection(this.#url, this.#options), stream, group, name)
+    this.#consumers.add(consumer)
+    return consumer
+  }
+
+  onState(handler: (up: boolean) => void): Unsubscribe {
+    this.#watchers.add(handler)
+    handler(this.#up)
+    return () => this.#watchers.delete(handler)
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    clearInterval(this.#ping)
+    await Promise.all([...this.#consumers].map((consumer) => consumer.close()))
+    this.#subscriptions.close()
+    this.#main.disconnect()
+  }
+
+  async #check(): Promise<void> {
+    if (this.#main.status !== 'ready') return
+    const answered = await this.#main.ping().then(
+      () => true,
+      () => false,
+    )
+    if (!this.#closed) this.#set(answered && this.#main.status === 'ready')
+  }
+
+  #set(up: boolean): void {
+    if (up === this.#up) return
+    this.#up = up
+    for (const watcher of this.#watchers) watcher(up)
+  }
+}
+
+const asBuffer = (bytes: Uint8Array) => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)

@@ -1,0 +1,7 @@
+export { svc } from './gen/svc.js'
+export * from './close-reasons.ts'
+export * from './codec.ts'
+export * from './commands.ts'
+export * from './release.ts'
+export * from './signature.ts'
+export * from './tokens.ts'

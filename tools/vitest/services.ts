@@ -1,0 +1,70 @@
+import { chmodSync, mkdirSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestProject } from 'vitest/node'
+import { findRedisServer, removeAbandoned, startPostgres, startRedis } from '../services.ts'
+
+declare module 'vitest' {
+  interface ProvidedContext {
+    /** The superuser's, to the database `postgres` of a server that this run has for itself. */
+    databaseUrl: string
+    /** Empty where there is no Redis to be had. */
+    redisUrl: string
+    /** Of this run; removed after it. */
+    folder: string
+  }
+}
+
+interface Services {
+  folder: string
+  databaseUrl: string
+  redisUrl: string
+  stop: () => Promise<void>
+}
+
+// vitest loads this file once per project: what they share has to live outside of it.
+const shared = globalThis as { svcTestServices?: { starting: Promise<Services>; users: number } | undefined }
+
+async function start(): Promise<Services> {
+  const prefix = join(tmpdir(), 'svc-test-')
+  removeAbandoned(prefix)
+  const folder = `${prefix}${process.pid}`
+  mkdirSync(folder, { recursive: true })
+  chmodSync(folder, 0o711) // the database may run as another user
+  const given = { database: process.env['TEST_DATABASE_URL'], redis: process.env['TEST_REDIS_URL'] }
+  const postgres = given.database
+    ? undefined
+    : startPostgres({ dataDir: join(folder, 'postgres'), persistent: false })
+  const redis = given.redis || !findRedisServer() ? undefined : startRedis({ dir: join(folder, 'redis') })
+  const stop = async () => {
+    await Promise.allSettled([
+      postgres?.then((server) => server.stop()),
+      redis?.then((server) => server.stop()),
+    ])
+    rmSync(folder, { recursive: true, force: true })
+  }
+  try {
+    const databaseUrl = given.database ?? (await postgres)?.url ?? ''
+    const redisUrl = given.redis ?? (await redis)?.url ?? ''
+    return { folder, databaseUrl, redisUrl, stop }
+  } catch (error) {
+    await stop()
+    throw error
+  }
+}
+
+/** One Postgres and one Redis for the whole run, whatever number of projects asks for them. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  shared.svcTestServices ??= { starting: start(), users: 0 }
+  const services = shared.svcTestServices
+  services.users++
+  const { folder, databaseUrl, redisUrl, stop } = await services.starting
+  project.provide('databaseUrl', databaseUrl)
+  project.provide('redisUrl', redisUrl)
+  project.provide('folder', folder)
+  return async () => {
+    if (--services.users > 0) return
+    shared.svcTestServices = undefined
+    await stop()
+  }
+}
