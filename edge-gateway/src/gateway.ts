@@ -369,6 +369,9 @@ export class Gateway implements Host {
       claims,
       held: () => this.#registry.claimsOf(this.node),
       superseded: (lost) => this.#registry.supersede(lost),
+      evict: (evicted) => {
+        for (const { node, deviceId, epoch } of evicted) this.#evict(node, deviceId, epoch)
+      },
       failed: (error) => this.#failed(error),
     })
   }

@@ -178,7 +178,7 @@ export function claimsContract(make: () => ClaimsUnderTest): void {
       await admit('n2', at)
       const lost = { deviceId: device.id, node: 'n1', epoch: at - 1 }
       const held = { deviceId: other.id, node: 'n1', epoch: at }
-      expect(await claims.hold([lost, held])).toEqual([lost])
+      expect(await claims.hold([lost, held])).toEqual({ lost: [lost], evicted: [] })
       await claims.remember([profileOf(other)])
       const next = await claims.admit({
         deviceId: other.id,
@@ -189,11 +189,26 @@ export function claimsContract(make: () => ClaimsUnderTest): void {
       expect(next).toMatchObject({ epoch: at + 1, evict: { node: 'n1', epoch: at } })
     })
 
+    it('says whose connections are superseded by those whose claims are taken', async () => {
+      const { claims, device, admit } = await known()
+      const at = nowUs()
+      await admit('n1', at)
+      const young = { deviceId: device.id, node: 'n2', epoch: at + 1 }
+      expect(await claims.hold([young])).toEqual({
+        lost: [],
+        evicted: [{ deviceId: device.id, node: 'n1', epoch: at + 1 }],
+      })
+      expect(await claims.hold([young])).toEqual({ lost: [], evicted: [] })
+    })
+
     it('raises the epoch without taking the claim from whoever has it', async () => {
       const { claims, device, admit } = await known()
       const at = nowUs()
       await admit('n1', at)
-      await claims.hold([{ deviceId: device.id, node: '', epoch: at + 50 }])
+      expect(await claims.hold([{ deviceId: device.id, node: '', epoch: at + 50 }])).toEqual({
+        lost: [],
+        evicted: [],
+      })
       expect(await admit('n2', at)).toMatchObject({ epoch: at + 51, evict: { node: 'n1', epoch: at + 50 } })
     })
   })

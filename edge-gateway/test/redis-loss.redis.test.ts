@@ -228,6 +228,39 @@ describe('losing Redis', () => {
     }
   })
 
+  /** Connects each device here, then there, and expects that the first connection is told. */
+  const takenOver = async (devices: Device[], meanwhile: () => Promise<void>, after: () => Promise<void>) => {
+    const old = await Promise.all(devices.map((device) => admitted(0, device)))
+    await meanwhile()
+    const young = await Promise.all(devices.map((device) => admitted(1, device)))
+    await after()
+    for (const [i, { agent, epoch }] of old.entries()) {
+      expect(young[i]?.epoch).toBeGreaterThan(epoch)
+      expect(await agent.peer.closed).toBe(closeCode('SUPERSEDED'))
+    }
+  }
+
+  it('a takeover that the other node did not hear of is found out', async () => {
+    const redis = new Redis(server.url)
+    await takenOver(
+      Array.from({ length: 20 }, known),
+      async () => void (await redis.client('KILL', 'TYPE', 'pubsub')),
+      async () => {},
+    )
+    redis.disconnect()
+  })
+
+  it('a takeover by what a node remembers is told when the claims are shared again, whoever tells first', async () => {
+    const redis = new Redis(server.url)
+    for (let time = 0; time < 3; time++)
+      await takenOver(
+        Array.from({ length: 5 }, known),
+        async () => void (await redis.config('SET', 'maxmemory', '1')),
+        async () => void (await redis.config('SET', 'maxmemory', '0')),
+      )
+    redis.disconnect()
+  })
+
   it('what was revoked meanwhile is cut at once and stays dead when an old profile comes back', async () => {
     const device = known()
     const { agent } = await admitted(0, device)

@@ -77,6 +77,23 @@ describe('the bus over a Redis that fails', () => {
     await bus.close()
   })
 
+  test('a bus that does not hear is not up: the first thing that is said to one that is up again arrives', async () => {
+    const bus = await open(redis.url)
+    const heard: string[] = []
+    await bus.subscribe('news', (payload) => heard.push(Buffer.from(payload).toString()))
+    const other = new Client(redis.url)
+    const states: boolean[] = []
+    bus.onState((up) => {
+      states.push(up)
+      if (up) void other.publish('news', `${states.length}`)
+    })
+    await other.client('KILL', 'TYPE', 'pubsub')
+    await expect.poll(() => states, { timeout: 10_000 }).toEqual([true, false, true])
+    await expect.poll(() => heard.at(-1)).toBe('3')
+    other.disconnect()
+    await bus.close()
+  })
+
   test('what was given up while the server was away is not asked when it is back', async () => {
     const bus = await open(redis.url)
     const consumer = bus.consumer('up:0', 'g', 'a')

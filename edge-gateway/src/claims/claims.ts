@@ -28,6 +28,21 @@ export type Admission =
   | { kind: 'miss' }
   | { kind: 'refused'; reason: CloseReason }
 
+/** What came of claims that were taken without asking. */
+export interface Held {
+  /** of those that were to be taken: somebody else holds the device at a higher epoch */
+  lost: Claim[]
+  /** other nodes' claims that have been taken over: their connections are to be told */
+  evicted: Eviction[]
+}
+
+/** Another node held the device; its connection is superseded by one of `epoch`. */
+export interface Eviction {
+  deviceId: string
+  node: string
+  epoch: number
+}
+
 /**
  * Who may connect, and who is connected where: `dev:{id}`, a cache of what the control plane said plus the live claim. It only
  * ever gets newer: an epoch does not fall, and a credential that was revoked stays dead whoever still has its profile in hand.
@@ -45,9 +60,9 @@ export interface Claims {
   release(claims: readonly Claim[]): Promise<void>
   /**
    * Takes claims without asking who one is: for connections admitted while the store was away. An empty node raises the epoch
-   * alone. Answers with those that somebody else holds at a higher epoch.
+   * alone, and evicts nobody.
    */
-  hold(claims: readonly Claim[]): Promise<Claim[]>
+  hold(claims: readonly Claim[]): Promise<Held>
   close(): Promise<void>
 }
 

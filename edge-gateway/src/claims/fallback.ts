@@ -1,5 +1,13 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { svc } from '@svc/proto'
-import { type Admission, type AdmitRequest, type Claim, type Claims, ClaimsDown } from './claims.ts'
+import {
+  type Admission,
+  type AdmitRequest,
+  type Claim,
+  type Claims,
+  ClaimsDown,
+  type Held,
+} from './claims.ts'
 import type { MemoryClaims } from './memory.ts'
 
 /**
@@ -26,15 +34,29 @@ export class FallbackClaims implements Claims {
   }
 
   /**
-   * The carrier is back: tells it what died and who is connected here, then counts on it again. Answers with the claims that
-   * somebody else holds by now.
+   * The carrier is back: tells it what died and who is connected here, then counts on it again. What happens meanwhile is told too:
+   * what died, before the store is asked anything; who was let in, afterwards.
+   *
+   * @param held the claims of everybody who is connected here now
    */
-  async recover(claims: readonly Claim[]): Promise<Claim[]> {
-    await this.#shared.revoke(this.#local.revocations())
-    const superseded = await this.#shared.hold(claims)
+  async recover(held: () => Claim[]): Promise<Held> {
+    const dead = news(
+      ({ deviceId, credentialVersion }: svc.v1.IRevocation) => `${deviceId} ${credentialVersion}`,
+    )
+    const here = news(({ deviceId, epoch }: Claim) => `${deviceId} ${epoch}`)
+    await this.#shared.revoke(dead(this.#local.revocations()))
+    const { lost, evicted } = await this.#shared.hold(here(held()))
+    for (;;) {
+      const more = dead(this.#local.revocations())
+      if (more.length === 0) break
+      await this.#shared.revoke(more)
+    }
     this.#sound = true
     this.#local.shrink()
-    return superseded
+    // Whoever was let in by what this node remembers is among those who are here by the next turn.
+    await nextTurn()
+    const late = await this.hold(here(held()))
+    return { lost: [...lost, ...late.lost], evicted: [...evicted, ...late.evicted] }
   }
 
   async admit(request: AdmitRequest): Promise<Admission> {
@@ -61,7 +83,7 @@ export class FallbackClaims implements Claims {
     await this.#try(() => this.#shared.release(claims))
   }
 
-  async hold(claims: readonly Claim[]): Promise<Claim[]> {
+  async hold(claims: readonly Claim[]): Promise<Held> {
     return (await this.#try(() => this.#shared.hold(claims))) ?? this.#local.hold(claims)
   }
 
@@ -88,4 +110,10 @@ export class FallbackClaims implements Claims {
       return undefined
     }
   }
+}
+
+/** Of each list what no list had before. */
+function news<T>(key: (one: T) => string): (all: readonly T[]) => T[] {
+  const seen = new Set<string>()
+  return (all) => all.filter((one) => seen.size < seen.add(key(one)).size)
 }

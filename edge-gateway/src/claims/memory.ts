@@ -1,5 +1,13 @@
 import { svc } from '@svc/proto'
-import { type Admission, type AdmitRequest, type Claim, type Claims, refuseByUs, ttl } from './claims.ts'
+import {
+  type Admission,
+  type AdmitRequest,
+  type Claim,
+  type Claims,
+  type Held,
+  refuseByUs,
+  ttl,
+} from './claims.ts'
 
 interface Profile {
   credentialVersion: number
@@ -76,14 +84,21 @@ export class MemoryClaims implements Claims {
     }
   }
 
-  async hold(claims: readonly Claim[]): Promise<Claim[]> {
-    return claims.filter(({ deviceId, epoch, node }) => {
+  async hold(claims: readonly Claim[]): Promise<Held> {
+    const held: Held = { lost: [], evicted: [] }
+    for (const claim of claims) {
+      const { deviceId, epoch, node } = claim
       const entry = this.#entry(deviceId)
-      if (entry.epoch > epoch) return true
+      if (entry.epoch > epoch) {
+        held.lost.push(claim)
+        continue
+      }
       entry.epoch = epoch
-      if (node) entry.node = node
-      return false
-    })
+      if (!node) continue
+      if (entry.node && entry.node !== node) held.evicted.push({ deviceId, node: entry.node, epoch })
+      entry.node = node
+    }
+    return held
   }
 
   /** Everything known to be dead. */

@@ -1,5 +1,5 @@
 import type { Bus, Unsubscribe } from '@svc/proto/bus'
-import type { Claim } from './claims.ts'
+import type { Claim, Eviction } from './claims.ts'
 import type { FallbackClaims } from './fallback.ts'
 
 export interface RecoveryDeps {
@@ -9,6 +9,8 @@ export interface RecoveryDeps {
   held: () => Claim[]
   /** somebody else holds these by now */
   superseded: (claims: readonly Claim[]) => void
+  /** another node's connections have been superseded by ours */
+  evict: (evicted: readonly Eviction[]) => void
   failed: (error: unknown) => void
 }
 
@@ -45,10 +47,12 @@ export class Recovery {
   }
 
   async #recover(): Promise<void> {
-    const { claims, held, superseded, failed } = this.#deps
+    const { claims, held, superseded, evict, failed } = this.#deps
     await Promise.resolve()
     try {
-      superseded(await claims.recover(held()))
+      const { lost, evicted } = await claims.recover(held)
+      superseded(lost)
+      evict(evicted)
     } catch (error) {
       failed(error)
     } finally {

@@ -2,10 +2,20 @@ import { once } from 'node:events'
 import type { CloseReason, svc } from '@svc/proto'
 import { connection, names } from '@svc/proto/bus'
 import type { Redis } from 'ioredis'
-import { type Admission, type AdmitRequest, type Claim, type Claims, ClaimsDown } from './claims.ts'
+import {
+  type Admission,
+  type AdmitRequest,
+  type Claim,
+  type Claims,
+  ClaimsDown,
+  type Held,
+} from './claims.ts'
 import * as script from './script.ts'
 
 type Answer = ['miss'] | ['refused', CloseReason] | ['admitted', string, string, string, string, string]
+
+/** With `held`: the other node that had the claim, or nothing. */
+type HoldAnswer = ['lost'] | ['held', string]
 
 interface Scripts extends Redis {
   claimAdmit(key: string, tokenSha256: Buffer, node: string, nowUs: number): Promise<Answer>
@@ -87,11 +97,15 @@ export class RedisClaims implements Claims {
     )
   }
 
-  async hold(claims: readonly Claim[]): Promise<Claim[]> {
-    const stored = await this.#all(
+  async hold(claims: readonly Claim[]): Promise<Held> {
+    const answers = (await this.#all(
       claims.map(({ deviceId, epoch, node }) => ['claimHold', names.device(deviceId), node, epoch]),
-    )
-    return claims.filter((_, i) => Number(stored[i]) > 0)
+    )) as HoldAnswer[]
+    const evicted = claims.flatMap(({ deviceId, epoch }, i) => {
+      const [answer, node] = answers[i] ?? []
+      return answer === 'held' && node ? [{ deviceId, node, epoch }] : []
+    })
+    return { lost: claims.filter((_, i) => answers[i]?.[0] === 'lost'), evicted }
   }
 
   async close(): Promise<void> {

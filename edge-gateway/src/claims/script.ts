@@ -71,13 +71,16 @@ if p[1] ~= ARGV[1] or p[2] ~= ARGV[2] then return 0 end
 return redis.call('HDEL', KEYS[1], 'n')
 `
 
-/** KEYS: device. ARGV: node (empty: raise the epoch alone), epoch. Answers the stored epoch where it is higher, else 0. */
+/** KEYS: device. ARGV: node (empty: raise the epoch alone), epoch. Answers who else had the claim until now. */
 export const hold = `
-local stored = tonumber(redis.call('HGET', KEYS[1], 'e') or 0)
-local epoch = tonumber(ARGV[2])
-if stored > epoch then return string.format('%.0f', stored) end
+local p = redis.call('HMGET', KEYS[1], 'e', 'n')
+if tonumber(p[1] or 0) > tonumber(ARGV[2]) then return {'lost'} end
 redis.call('HSET', KEYS[1], 'e', ARGV[2])
-if ARGV[1] ~= '' then redis.call('HSET', KEYS[1], 'n', ARGV[1]) end
+local before = ''
+if ARGV[1] ~= '' then
+  if p[2] and p[2] ~= ARGV[1] then before = p[2] end
+  redis.call('HSET', KEYS[1], 'n', ARGV[1])
+end
 if redis.call('PTTL', KEYS[1]) < 0 then redis.call('PEXPIRE', KEYS[1], ${ttl.profileMs}) end
-return '0'
+return {'held', before}
 `

@@ -16,7 +16,10 @@ export interface Bus {
   append(stream: string, payload: Uint8Array): Promise<void>
   /** A consumer of a stream in a group; the group is made when missing, from the oldest entry on. */
   consumer(stream: string, group: string, name: string): Consumer
-  /** Whether the carrier answers right now. */
+  /**
+   * Whether the carrier answers right now, and what is published is heard here. Each time this becomes true, something may have been
+   * published in vain before.
+   */
   readonly up: boolean
   /** Called on each change of `up`, and once at the start. */
   onState(handler: (up: boolean) => void): Unsubscribe

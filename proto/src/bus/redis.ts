@@ -33,9 +33,9 @@ export class RedisBus implements Bus {
     this.#options = options
     this.#main = connection(url, { commandTimeout: answerWithinMs, ...options }) as Commands
     this.#main.defineCommand('appendCapped', { numberOfKeys: 1, lua: appendScript })
-    this.#main.on('ready', () => this.#set(true))
-    this.#main.on('close', () => this.#set(false))
-    this.#subscriptions = new Subscriptions(connection(url, options))
+    this.#subscriptions = new Subscriptions(connection(url, options), () => this.#look(true))
+    this.#main.on('ready', () => this.#look(true))
+    this.#main.on('close', () => this.#look(false))
     this.#ping = setInterval(() => void this.#check(), pingEveryMs)
     this.#ping.unref()
   }
@@ -89,10 +89,12 @@ export class RedisBus implements Bus {
       () => true,
       () => false,
     )
-    if (!this.#closed) this.#set(answered && this.#main.status === 'ready')
+    if (!this.#closed) this.#look(answered)
   }
 
-  #set(up: boolean): void {
+  /** Up is who answers and is heard: a bus that does not listen would miss what others say to it, and nobody says it twice. */
+  #look(answers: boolean): void {
+    const up = answers && this.#main.status === 'ready' && this.#subscriptions.listening
     if (up === this.#up) return
     this.#up = up
     for (const watcher of this.#watchers) watcher(up)

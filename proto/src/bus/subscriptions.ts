@@ -10,17 +10,27 @@ const answerWithinMs = 2000
 /** Channels of one subscriber connection; subscribed again by hand after each reconnect. */
 export class Subscriptions {
   readonly #redis: Redis
+  readonly #changed: () => void
   readonly #channels = new Map<string, Set<Handler>>()
   readonly #test: NodeJS.Timeout
+  #listening = false
 
-  constructor(redis: Redis) {
+  /** @param changed called when {@link listening} has changed */
+  constructor(redis: Redis, changed: () => void) {
     this.#redis = redis
-    redis.on('ready', () => void this.#subscribe([...this.#channels.keys()]))
+    this.#changed = changed
+    redis.on('ready', () => void this.#begin())
+    redis.on('close', () => this.#set(false))
     redis.on('messageBuffer', (channel: Buffer, payload: Buffer) => {
       for (const handler of this.#channels.get(channel.toString()) ?? []) handler(payload)
     })
     this.#test = setInterval(() => void this.#alive(), testEveryMs)
     this.#test.unref()
+  }
+
+  /** Whether what is published now on any of the channels is heard. */
+  get listening(): boolean {
+    return this.#listening
   }
 
   async add(channel: string, handler: Handler): Promise<Unsubscribe> {
@@ -45,6 +55,17 @@ export class Subscriptions {
     this.#channels.delete(channel)
     if (this.#redis.status === 'ready')
       this.#redis.unsubscribe(channel).catch(() => this.#redis.disconnect(true))
+  }
+
+  async #begin(): Promise<void> {
+    await this.#subscribe([...this.#channels.keys()])
+    this.#set(this.#redis.status === 'ready')
+  }
+
+  #set(listening: boolean): void {
+    if (listening === this.#listening) return
+    this.#listening = listening
+    this.#changed()
   }
 
   async #subscribe(channels: string[]): Promise<void> {
