@@ -44,18 +44,20 @@ async function alteredAgent(folder: string, { file, from, to }: Alteration): Pro
   if (!altered) throw new Error(`there is nothing to alter: ${from}`)
 }
 
-/** Results are said in field 22 of the envelope instead of 6: nobody knows that one. */
-export const renumberedAgent = (folder: string): Promise<void> =>
+/** The tag of a field that holds a message. */
+const tag = (field: number) => field * 8 + 2
+
+/** An agent that says one kind of frame in another field of the envelope, which nobody knows. */
+const saysElsewhere = (kind: string, from: number, to: number, folder: string): Promise<void> =>
   alteredAgent(folder, {
     file: /proto\/src\/gen\/svc\.js$/,
-    from: /(message\.commandResult, writer\.uint32\()(?:\/\*.*?\*\/)?50\)/,
-    to: '$1178)',
+    from: new RegExp(`(message\\.${kind}, writer\\.uint32\\()(?:/\\*.*?\\*/)?\\s*${tag(from)}\\)`),
+    to: `$1${tag(to)})`,
   })
 
-/** Says to every gateway what only newer ones know. */
-export const talkativeAgent = (folder: string): Promise<void> =>
-  alteredAgent(folder, {
-    file: /proto\/src\/codec\.ts$/,
-    from: /const firstUpKinds = \[2, /,
-    to: 'const firstUpKinds = [9, 2, ',
-  })
+/** Results are said in field 22 instead of 6. */
+export const renumberedAgent = (folder: string): Promise<void> =>
+  saysElsewhere('commandResult', 6, 22, folder)
+
+/** Says what became of an update in a frame that is newer than every gateway, without asking whether it is taken. */
+export const talkativeAgent = (folder: string): Promise<void> => saysElsewhere('updateStatus', 9, 30, folder)

@@ -79,11 +79,11 @@ const meetings = () =>
       expect(await meeting.holders('epochs')).toEqual(before)
     })
 
-    test('answers an exchange that carries batches, and takes them or says that it has not', async () => {
+    test('answers an exchange that carries batches, and takes them', async () => {
       const batch = svc.v1.UpBatch.encode({ node: 'of-nobody', completeThroughMs: Date.now() }).finish()
       const asked = { node: 'of-nobody', version: '0', up: [{ shard: 3, batch }], busAway: true }
       const answer = await meeting.exchange(asked)
-      expect(answer).toMatchObject({ upAccepted: version === 'today', messages: [] })
+      expect(answer).toMatchObject({ upAccepted: true, messages: [] })
       expect(answer.serverTimeMs).toBeGreaterThan(0)
     })
 
@@ -100,7 +100,7 @@ const meetings = () =>
       })
       afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-      test('notices an agent that says to the base what only this version knows', async () => {
+      test('notices an agent that says to the base what it does not know', async () => {
         await talkativeAgent(folder)
         const program = await meeting.startAgents('talkative', folder)
         const held = async () =>
