@@ -244,7 +244,7 @@ describe('losing Redis', () => {
     const redis = new Redis(server.url)
     await takenOver(
       Array.from({ length: 20 }, known),
-      async () => void (await redis.client('KILL', 'TYPE', 'pubsub')),
+      async () => void (await redis.call('CLIENT', 'KILL', 'TYPE', 'pubsub')),
       async () => {},
     )
     redis.disconnect()

@@ -28,8 +28,8 @@ const Asset = z.strictObject({
 })
 
 /**
- * The signed description of one release. `sequence` rises with each release: an agent never goes to a lower one than it has seen
- * (no roll-back by a replayed manifest), and to none after `expiresAt` (no freeze).
+ * The signed description of one release. `sequence` rises with each release: a component is never taken to a lower one than was seen
+ * for it (no roll-back by a replayed manifest), and to none after `expiresAt` (no freeze).
  */
 export const Manifest = z
   .strictObject({

@@ -87,7 +87,7 @@ describe('the bus over a Redis that fails', () => {
       states.push(up)
       if (up) void other.publish('news', `${states.length}`)
     })
-    await other.client('KILL', 'TYPE', 'pubsub')
+    await other.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
     await expect.poll(() => states, { timeout: 10_000 }).toEqual([true, false, true])
     await expect.poll(() => heard.at(-1)).toBe('3')
     other.disconnect()

@@ -1,4 +1,4 @@
-import { openCarrier } from './bus.ts'
+import { chooseCarrier, openCarrier } from './bus.ts'
 import type { RoleName } from './child.ts'
 import { openDatabase } from './database.ts'
 import type { Addresses, DataFolder, Demo } from './data-folder.ts'
@@ -37,6 +37,7 @@ export async function bringUpServer(
   progress: Progress,
 ): Promise<Server> {
   const part = (name: RoleName) => stack.push(startPart(name, folder, progress.say))
+  const choice = chooseCarrier(options)
   const opening = openDatabase(folder, progress.say)
   stack.pushStarting(
     'PostgreSQL',
@@ -44,7 +45,7 @@ export async function bringUpServer(
   )
   const carrier = await progress.step(
     'bus',
-    () => openCarrier(folder.redis, options.bus),
+    () => openCarrier(folder.redis, choice),
     ({ what }) => what,
   )
   if (carrier.running) stack.push(carrier.running)

@@ -1,5 +1,5 @@
 import { findRedisServer, startRedis } from '../services.ts'
-import { Expected } from './options.ts'
+import { Expected, type StartOptions } from './options.ts'
 import type { Running } from './stack.ts'
 
 /** What carries messages between gateway and control plane; without a URL it is memory, in one process. */
@@ -10,18 +10,38 @@ export interface Carrier {
   running?: Running
 }
 
-/** Redis where `REDIS_URL` names one or this machine can run one of our own; never one that happens to run here. */
-export async function openCarrier(dir: string, wanted: 'redis' | 'memory' | undefined): Promise<Carrier> {
-  const given = process.env['REDIS_URL']
-  if (wanted !== 'memory' && given) return { url: given, what: 'Redis of REDIS_URL' }
-  const installed = findRedisServer()
-  if (wanted === 'memory' || (!installed && wanted === undefined))
+interface Machine {
+  url?: string | undefined
+  /** a redis-server that can be run */
+  command?: string | undefined
+}
+const machine = (): Machine => ({ url: process.env['REDIS_URL'], command: findRedisServer() })
+
+export type Choice = { url: string } | { command: string } | 'memory'
+
+const missing = 'There is no redis-server on PATH: install it, name one with REDIS_URL'
+
+/**
+ * Redis where `REDIS_URL` names one or this machine can run one of our own; never one that happens to run here. Throws
+ * {@link Expected} where what is wanted cannot be had.
+ */
+export function chooseCarrier(
+  { bus, gatewayWorkers }: Pick<StartOptions, 'bus' | 'gatewayWorkers'>,
+  { url, command } = machine(),
+): Choice {
+  if (bus !== 'memory' && url) return { url }
+  if (bus !== 'memory' && command) return { command }
+  if (bus === 'redis') throw new Expected(`${missing}, or use --bus memory`)
+  if (gatewayWorkers !== '1')
+    throw new Expected(`--gateway-workers ${gatewayWorkers} needs redis. ${missing}, or have one worker`)
+  return 'memory'
+}
+
+export async function openCarrier(dir: string, choice: Choice): Promise<Carrier> {
+  if (choice === 'memory')
     return { what: 'bus in memory: control plane and gateway in one process, this machine only' }
-  if (!installed)
-    throw new Expected(
-      'There is no redis-server on PATH: install it, name one with REDIS_URL, or use --bus memory',
-    )
-  const server = await startRedis({ dir, command: installed })
+  if ('url' in choice) return { url: choice.url, what: 'Redis of REDIS_URL' }
+  const server = await startRedis({ dir, command: choice.command })
   return {
     url: server.url,
     what: `Redis, own, on port ${server.port}`,
