@@ -100,7 +100,9 @@ const Environment = z.object({
   ENABLE_2FA: flag(true),
   /** between two heartbeats of an agent */
   HEARTBEAT_INTERVAL_MS: z.coerce.number().int().min(100).max(3_600_000).default(60_000),
-  /** for a drain: requests that are running get this long */
+  /** for a drain: how long it goes on as before, but is not ready, so that balancers have noticed before it stops */
+  DRAIN_DELAY_MS: z.coerce.number().int().min(0).max(60_000).default(0),
+  /** then requests that are running get this long */
   DRAIN_MS: z.coerce.number().int().min(0).max(600_000).default(15_000),
 })
 
@@ -190,6 +192,7 @@ export function readConfig(variables: Record<string, string | undefined>) {
     enableRegistration: env.ENABLE_REGISTRATION,
     enable2fa: env.ENABLE_2FA,
     heartbeatIntervalMs: env.HEARTBEAT_INTERVAL_MS,
+    drainDelayMs: env.DRAIN_DELAY_MS,
     drainMs: env.DRAIN_MS,
     pipeline: pipeline.data,
   }
