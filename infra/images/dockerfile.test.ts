@@ -27,6 +27,7 @@ describe('the Dockerfile', () => {
 
   test('runs as nobody in particular, and without a shell between signals and the program', () => {
     expect(instructions('USER')).toEqual(['10001:10001'])
+    expect(instructions('ENV')[0]).toContain('HOME=/nonexistent')
     expect(instructions('STOPSIGNAL')).toEqual(['SIGTERM'])
     expect(instructions('ENTRYPOINT')).toEqual([])
     for (const command of instructions('CMD'))
