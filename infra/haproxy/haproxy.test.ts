@@ -1,5 +1,6 @@
 import { execFileSync, spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import {
   type AddressInfo,
@@ -15,6 +16,8 @@ import { type Child, startChild } from '../../tools/services/child.ts'
 import { alertNames, dashboardNames, exportedNames } from '../test/metric-names.ts'
 import { withProgram } from '../test/needs.ts'
 
+/** Of those whom the system trusts; Debian's. */
+const authorities = '/etc/ssl/certs/ca-certificates.crt'
 const file = join(import.meta.dirname, 'haproxy.cfg')
 const text = readFileSync(file, 'utf8')
 const variables = readFileSync(join(import.meta.dirname, 'variables.env'), 'utf8')
@@ -72,6 +75,45 @@ withProgram('haproxy', 'haproxy', 'HAProxy', (haproxy) => {
     ],
   ])('takes %s without a warning', (_what, env) => {
     expect(check({ ...few, ...env })).toEqual(valid)
+  })
+
+  test.skipIf(!existsSync(authorities))('takes certificates: of its own, of gateways, or of both', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-haproxy-'))
+    const pem = join(folder, 'all.pem')
+    execFileSync('openssl', [
+      ...[
+        'req',
+        '-x509',
+        '-newkey',
+        'ec',
+        '-pkeyopt',
+        'ec_paramgen_curve:P-256',
+        '-nodes',
+        '-days',
+        '2',
+        '-subj',
+        '/CN=x',
+      ],
+      ...['-keyout', pem, '-out', join(folder, 'cert')],
+    ])
+    writeFileSync(pem, readFileSync(pem, 'utf8') + readFileSync(join(folder, 'cert'), 'utf8'))
+    const all = {
+      ...few,
+      ...servers('CONTROL_PLANE_N', 1),
+      ...servers('GATEWAY_N', 1),
+      ...servers('GATEWAY_N_MQTT', 1),
+    }
+    expect(check({ ...all, TLS_PEM: pem })).toEqual(valid)
+    expect(
+      check({
+        ...all,
+        TLS_PEM: pem,
+        GATEWAY_CA: authorities,
+        MQTT_BIND: '127.0.0.1:99',
+        ...servers('GATEWAY_N_MQTTS', 1),
+      }),
+    ).toEqual(valid)
+    rmSync(folder, { recursive: true })
   })
 
   test('takes names that cannot be looked up yet, and waits for them', () => {

@@ -29,7 +29,7 @@ describe('the Dockerfile', () => {
     expect(instructions('USER')).toEqual(['10001:10001'])
     expect(instructions('ENV')[0]).toContain('HOME=/nonexistent')
     expect(instructions('STOPSIGNAL')).toEqual(['SIGTERM'])
-    expect(instructions('ENTRYPOINT')).toEqual([])
+    expect(instructions('ENTRYPOINT')).toEqual(['[]'])
     for (const command of instructions('CMD'))
       expect(JSON.parse(command)).toEqual(['node', expect.stringMatching(/^\/opt\/svc\/.*\.mjs$/)])
   })
