@@ -201,7 +201,7 @@ withProgram('redis-server', 'redis-server', 'redis.conf', (redis) => {
       command: redis,
       args: [conf, '--port', '0', '--unixsocket', join(folder, 'socket'), '--dir', folder],
       env: {},
-      ready: /Ready to accept connections/,
+      ready: /ready to accept connections/i,
       readyWithinMs: 10_000,
       stopSignal: 'SIGTERM',
     })

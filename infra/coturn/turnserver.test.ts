@@ -48,8 +48,11 @@ withProgram('turnserver', 'coturn', 'coturn', (turnserver) => {
     writeFileSync(join(folder, 'conf'), `${text}\n${more}\n`)
     const child = await startChild({
       name: 'turnserver',
-      command: turnserver,
+      // Line by line: into a pipe it writes when its buffer is full.
+      command: '/usr/bin/stdbuf',
       args: [
+        '-oL',
+        turnserver,
         '-c',
         join(folder, 'conf'),
         '--listening-ip',
@@ -64,7 +67,7 @@ withProgram('turnserver', 'coturn', 'coturn', (turnserver) => {
         join(folder, 'db'),
       ],
       env: { PATH: process.env['PATH'] },
-      ready: /UDP listener opened/,
+      ready: /Default realm: svc/,
       readyWithinMs: 10_000,
       stopSignal: 'SIGTERM',
       onLog: (line) => lines.push(line),
