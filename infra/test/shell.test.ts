@@ -4,7 +4,7 @@ import { expect, test } from 'vitest'
 import { root } from '../../tools/bundle.mjs'
 import { withProgram } from './needs.ts'
 
-const scripts = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.sh'], {
+const scripts = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.sh', '*svc-admin'], {
   cwd: root,
   encoding: 'utf8',
 })

@@ -84,9 +84,11 @@ function openFolder(dir: string) {
   }
 }
 
+const anythingOfOthers = 0o007
+
 function closeToOthers(dir: string) {
   try {
-    chmodSync(dir, 0o700)
+    if (statSync(dir).mode & anythingOfOthers) chmodSync(dir, 0o700)
   } catch (error) {
     if (!notOurs.has((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
