@@ -40,15 +40,15 @@ async function main() {
   // In the turn that they are written in: last words must not wait for a reader that is gone, as the default destination would.
   const logger = pino({ level: config.logLevel }, pino.destination({ dest: 1, sync: true }))
 
-  let controlPlane: ControlPlane | undefined
+  const running: { controlPlane?: ControlPlane } = {}
   let stopping = false
   const stop = (signal: NodeJS.Signals) => {
     // As the first process of a container it is not ended by a signal that it has not asked for.
-    if (!controlPlane) process.exit(128 + constants.signals[signal])
+    if (!running.controlPlane) process.exit(128 + constants.signals[signal])
     if (stopping) process.exit(1) // asked twice: somebody is in a hurry
     stopping = true
     logger.info({ signal }, 'draining')
-    controlPlane.close().then(() => process.exit(0), giveUp)
+    running.controlPlane.close().then(() => process.exit(0), giveUp)
   }
   // The last one: its terminal was closed.
   process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop)
@@ -58,7 +58,7 @@ async function main() {
   })
 
   const built = await buildControlPlane({ config, logger, role })
-  controlPlane = built
+  running.controlPlane = built
   const addresses = await built.listen().catch(async (error: unknown) => {
     await built.close()
     throw error

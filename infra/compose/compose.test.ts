@@ -100,13 +100,14 @@ describe('compose.yaml', () => {
   })
 
   test('trusts the word of the proxy alone about clients', () => {
-    const { edge } = services['haproxy']?.networks as { edge: { ipv4_address: string } }
+    const attached = services['haproxy']?.networks as Record<string, { ipv4_address: string }> | undefined
+    const proxy = attached?.['edge']?.ipv4_address ?? ''
     const [address, bits] = networks['edge']?.ipam?.config[0]?.subnet.split('/') ?? []
     const subnet = new BlockList()
     subnet.addSubnet(address ?? '', Number(bits))
-    expect(subnet.check(edge.ipv4_address)).toBe(true)
+    expect(subnet.check(proxy)).toBe(true)
     for (const name of ['control-plane-1', 'control-plane-2', 'gateway-1', 'gateway-2'])
-      expect(services[name]?.environment?.['TRUSTED_PROXIES']).toBe(edge.ipv4_address)
+      expect(services[name]?.environment?.['TRUSTED_PROXIES']).toBe(proxy)
   })
 
   test('configures programs that start in production', () => {

@@ -80,22 +80,21 @@ withProgram('haproxy', 'haproxy', 'HAProxy', (haproxy) => {
   test.skipIf(!existsSync(authorities))('takes certificates: of its own, of gateways, or of both', () => {
     const folder = mkdtempSync(join(tmpdir(), 'svc-haproxy-'))
     const pem = join(folder, 'all.pem')
-    execFileSync('openssl', [
-      ...[
-        'req',
-        '-x509',
-        '-newkey',
-        'ec',
-        '-pkeyopt',
-        'ec_paramgen_curve:P-256',
-        '-nodes',
-        '-days',
-        '2',
-        '-subj',
-        '/CN=x',
-      ],
-      ...['-keyout', pem, '-out', join(folder, 'cert')],
-    ])
+    const [curve, subject] = ['ec_paramgen_curve:P-256', '/CN=x']
+    const making = [
+      'req',
+      '-x509',
+      '-newkey',
+      'ec',
+      '-pkeyopt',
+      curve,
+      '-nodes',
+      '-days',
+      '2',
+      '-subj',
+      subject,
+    ]
+    execFileSync('openssl', [...making, '-keyout', pem, '-out', join(folder, 'cert')], { stdio: 'pipe' })
     writeFileSync(pem, readFileSync(pem, 'utf8') + readFileSync(join(folder, 'cert'), 'utf8'))
     const all = {
       ...few,
