@@ -90,32 +90,41 @@ export async function bundle(onBuild = (build) => build()) {
   return folder
 }
 
+/** Puts these programs, and what they share, into a folder. @param entries the sources by the names that the programs get */
+export async function compile(entries, outdir, { sourcemap = 'linked' } = {}) {
+  const esbuild = await import('esbuild')
+  await esbuild.build({
+    absWorkingDir: root,
+    entryPoints: entries,
+    outdir,
+    bundle: true,
+    splitting: true,
+    format: 'esm',
+    platform: 'node',
+    target: 'node20',
+    outExtension: { '.js': '.mjs' },
+    external: natives,
+    banner: { js: commonJs },
+    sourcemap,
+    logLevel: 'silent',
+  })
+}
+
+/** What the control plane reads at run time from beside its code, as it lies beside it in the sources. */
+export function addServerFiles(folder) {
+  cpSync(join(root, 'control-plane/src/db/migrations'), join(folder, 'migrations'), { recursive: true })
+  cpSync(
+    join(root, 'node_modules/@scalar/fastify-api-reference/dist/js/standalone.js'),
+    join(folder, 'reference.js'),
+  )
+}
+
 async function build(folder) {
   mkdirSync(cache, { recursive: true })
   const half = `${folder}.new-${process.pid}`
   try {
-    const esbuild = await import('esbuild')
-    await esbuild.build({
-      absWorkingDir: root,
-      entryPoints,
-      outdir: half,
-      bundle: true,
-      splitting: true,
-      format: 'esm',
-      platform: 'node',
-      target: 'node20',
-      outExtension: { '.js': '.mjs' },
-      external: natives,
-      banner: { js: commonJs },
-      sourcemap: 'linked',
-      logLevel: 'silent',
-    })
-    // Read at run time from beside the code, as they lie beside it in the sources.
-    cpSync(join(root, 'control-plane/src/db/migrations'), join(half, 'migrations'), { recursive: true })
-    cpSync(
-      join(root, 'node_modules/@scalar/fastify-api-reference/dist/js/standalone.js'),
-      join(half, 'reference.js'),
-    )
+    await compile(entryPoints, half)
+    addServerFiles(half)
     publish(half, folder)
   } finally {
     rmSync(half, { recursive: true, force: true })

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { releaseKey } from '@svc/proto'
+import { releaseKey, SecretFileError, withSecretFiles } from '@svc/proto'
 import { z } from 'zod'
 import { Pipeline } from './pipeline.ts'
 
@@ -100,7 +100,9 @@ const Environment = z.object({
   ENABLE_2FA: flag(true),
   /** between two heartbeats of an agent */
   HEARTBEAT_INTERVAL_MS: z.coerce.number().int().min(100).max(3_600_000).default(60_000),
-  /** for a drain: requests that are running get this long */
+  /** for a drain: how long it goes on as before, but is not ready, so that balancers have noticed before it stops */
+  DRAIN_DELAY_MS: z.coerce.number().int().min(0).max(60_000).default(0),
+  /** then requests that are running get this long */
   DRAIN_MS: z.coerce.number().int().min(0).max(600_000).default(15_000),
 })
 
@@ -122,9 +124,28 @@ function complain(error: z.ZodError, nameOf: (key: string) => string): ConfigErr
 const withoutEmpty = (env: Record<string, string | undefined>) =>
   Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
 
+/** Variables that may be given as a file: `DATABASE_URL_FILE`, and so on. */
+const secrets = [
+  'DATABASE_URL',
+  'DATABASE_APP_URL',
+  'DATABASE_WORKER_URL',
+  'REDIS_URL',
+  'EDGE_SHARED_KEY',
+  'RELEASE_TOKEN',
+] as const
+
+function withSecrets(env: Record<string, string | undefined>) {
+  try {
+    return withSecretFiles(env, secrets)
+  } catch (error) {
+    if (error instanceof SecretFileError) throw new ConfigError(error.message)
+    throw error
+  }
+}
+
 /** The configuration of one process. @throws ConfigError for the first variable that is wrong */
 export function readConfig(variables: Record<string, string | undefined>) {
-  const given = withoutEmpty(variables)
+  const given = withoutEmpty(withSecrets(variables))
   const parsed = Environment.safeParse(given, { reportInput: true })
   if (!parsed.success) throw complain(parsed.error, String)
   const pipeline = Pipeline.safeParse(
@@ -171,6 +192,7 @@ export function readConfig(variables: Record<string, string | undefined>) {
     enableRegistration: env.ENABLE_REGISTRATION,
     enable2fa: env.ENABLE_2FA,
     heartbeatIntervalMs: env.HEARTBEAT_INTERVAL_MS,
+    drainDelayMs: env.DRAIN_DELAY_MS,
     drainMs: env.DRAIN_MS,
     pipeline: pipeline.data,
   }

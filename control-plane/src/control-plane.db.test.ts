@@ -100,6 +100,16 @@ describe('the control plane', () => {
     expect(took).toBeLessThan(3_000)
   })
 
+  test('goes on answering while balancers notice that it is not ready', async () => {
+    const one = await build({ DRAIN_DELAY_MS: '600' })
+    const { apiUrl } = await one.listen()
+    const closing = one.close()
+    expect((await get(`${apiUrl}/health/ready`)).status).toBe(503)
+    expect((await get(`${apiUrl}/api/v1/devices`)).status).toBe(401)
+    await closing
+    await expect(fetch(`${apiUrl}/health`)).rejects.toThrow()
+  })
+
   test.each<[string, string, number]>([
     [
       'bad framing',

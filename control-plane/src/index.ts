@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { type Bus, MemoryBus, RedisBus } from '@svc/proto/bus'
 import type { FastifyBaseLogger } from 'fastify'
 import { pino } from 'pino'
@@ -40,7 +41,7 @@ export interface ControlPlane {
   ready(): Promise<Readiness>
   /** Registers a release as the platform’s administrator does; undefined when its source has none of that version. @throws ApiError */
   registerRelease(version: string): ReturnType<typeof registerByCommand>
-  /** Stops accepting, finishes what runs (DRAIN_MS), closes everything it opened. Idempotent. */
+  /** Is not ready for DRAIN_DELAY_MS, stops accepting, finishes what runs (DRAIN_MS), closes everything it opened. Idempotent. */
   close(): Promise<void>
 }
 
@@ -89,8 +90,10 @@ export async function buildControlPlane(options: ControlPlaneOptions): Promise<C
     readiness({ sql: core.pools.app, bus, schema: () => flaw(core.pools.worker), draining: () => draining })
   const listening = new Listening({ core, db, registry, logger, ready, role: options.role ?? 'all' })
 
+  let serves = false
   const closeAll = async () => {
     draining = true
+    if (serves) await sleep(config.drainDelayMs)
     await listening.close()
     await core.close()
     await closeBus()
@@ -100,7 +103,11 @@ export async function buildControlPlane(options: ControlPlaneOptions): Promise<C
     ports: core.ports,
     db,
     ready,
-    listen: () => listening.open(),
+    listen: async () => {
+      const addresses = await listening.open()
+      serves = true
+      return addresses
+    },
     registerRelease: (version) => registerByCommand(core.pools.app, core.ports, version),
     close: () => {
       closing ??= closeAll()

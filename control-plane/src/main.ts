@@ -1,7 +1,9 @@
+import { constants } from 'node:os'
 import { pino } from 'pino'
 import {
   buildControlPlane,
   ConfigError,
+  type ControlPlane,
   DatabaseError,
   KeyError,
   ListenError,
@@ -37,14 +39,16 @@ async function main() {
   const config = readConfig(process.env)
   // In the turn that they are written in: last words must not wait for a reader that is gone, as the default destination would.
   const logger = pino({ level: config.logLevel }, pino.destination({ dest: 1, sync: true }))
-  const controlPlane = await buildControlPlane({ config, logger, role })
 
+  const running: { controlPlane?: ControlPlane } = {}
   let stopping = false
   const stop = (signal: NodeJS.Signals) => {
+    // As the first process of a container it is not ended by a signal that it has not asked for.
+    if (!running.controlPlane) process.exit(128 + constants.signals[signal])
     if (stopping) process.exit(1) // asked twice: somebody is in a hurry
     stopping = true
     logger.info({ signal }, 'draining')
-    controlPlane.close().then(() => process.exit(0), giveUp)
+    running.controlPlane.close().then(() => process.exit(0), giveUp)
   }
   // The last one: its terminal was closed.
   process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop)
@@ -53,8 +57,10 @@ async function main() {
     process.exit(1)
   })
 
-  const addresses = await controlPlane.listen().catch(async (error: unknown) => {
-    await controlPlane.close()
+  const built = await buildControlPlane({ config, logger, role })
+  running.controlPlane = built
+  const addresses = await built.listen().catch(async (error: unknown) => {
+    await built.close()
     throw error
   })
   logger.info({ role, version: config.version, ...addresses }, 'control plane is up')

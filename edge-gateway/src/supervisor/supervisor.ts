@@ -32,7 +32,7 @@ const startWithinMs = 60_000
 /** a worker that does not answer by then is left out */
 const metricsWithinMs = 2_000
 /** a full drain window, the peers that lag behind, and the last flush; whoever is still there then hangs */
-const drainWithinMs = 90_000
+export const drainWithinMs = 90_000
 
 /** Runs several gateways on one port, each a process and a node of its own, and replaces those that end. */
 export class Supervisor {
