@@ -67,9 +67,20 @@ export interface Page {
   /** `and (alias.newest, alias.id) < (…)`, or nothing on the first page. Goes at the end of the where clause. */
   after(alias: string): Fragment
   /** One more row than is shown: whether it came tells whether there is a next page. */
-  readonly take: number
+  readonly take: Fragment
   readonly limit: number
 }
+
+/** Sizes of a page that callers ask for; any other is worked off all the same, at the price of a plan of its own. */
+const usualSizes = new Set([10, 20, 25, 50, 100, 200, 250, 500, 1_000])
+
+/**
+ * The number of a `limit`. A usual one (or one more, which tells whether there is a next page) stands in the text: Postgres then knows
+ * it when it plans a prepared statement for good, where for a parameter it takes a tenth of the table and plans each time anew, which
+ * costs more than reading the page. There are few of them, so the statements that a connection keeps stay few.
+ */
+export const rowsAtMost = (sql: Sql, rows: number): Fragment =>
+  usualSizes.has(rows) || usualSizes.has(rows - 1) ? sql`${sql.unsafe(String(rows))}` : sql`${rows}`
 
 /** @param newestBy the snake_case column that orders the list */
 export function newestFirst(
@@ -81,7 +92,7 @@ export function newestFirst(
   const column = (alias: string) => sql`${sql(alias)}.${sql(newestBy)}`
   return {
     limit,
-    take: limit + 1,
+    take: rowsAtMost(sql, limit + 1),
     after: (alias) =>
       last
         ? sql`and (${column(alias)}, ${sql(alias)}.id) < (${last[0]}::timestamptz, ${last[1]}::uuid)`

@@ -91,7 +91,7 @@ export function devicePage(db: Db, page: DevicePage): Fragment {
       from devices d
       where ${restricted(db, page.filter)} ${beyond(db, page)}
       order by ${sortKey(db, page.sort)} ${dir}, d.id ${dir}
-      limit ${page.take} ${page.offset ? sql`offset ${page.offset}` : sql``}
+      limit ${rowsAtMost(sql, page.take)} ${page.offset ? sql`offset ${page.offset}` : sql``}
     ) d
     left join device_presence p on p.device_id = d.id and ${db.visible('p')}
     left join device_hardware h on h.device_id = d.id and ${db.visible('h')}
