@@ -45,7 +45,7 @@ export async function applyContacts(db: Db, contacts: readonly Contact[]): Promi
     events.push(...result.events)
   }
   await updateDevices(db, writes)
-  await emitAll(db, events)
+  emitAll(db, events)
 }
 
 /** Plays a contact's triggers through the table, from what the device row says. */

@@ -49,7 +49,7 @@ export async function applyReports(db: Db, reports: readonly Report[], graceMs: 
   await writeFinished(db, [...changes.finished])
   await writeLate(db, [...changes.late])
   const ended = [...changes.finished.keys()]
-  await emitAll(db, ended.map(finishedEvent))
+  emitAll(db, ended.map(finishedEvent))
   applied.finished = ended.map((command) => command.id)
   return applied
 }

@@ -107,7 +107,9 @@ export const countDevices = async (db: Db, filter: DeviceFilter) => {
 }
 
 /** A device's children as JSON: their times are text. */
-type InJson<T> = { [K in keyof T]: T[K] extends Date ? string : T[K] extends Date | null ? string | null : T[K] }
+type InJson<T> = {
+  [K in keyof T]: T[K] extends Date ? string : T[K] extends Date | null ? string | null : T[K]
+}
 
 /** A whole device in one row, its children in columns of JSON. */
 export type DeviceDetailRow = Omit<DeviceDetail, 'hardware' | 'disks' | 'groups' | 'update'> & {
