@@ -43,8 +43,11 @@ export class Call {
   ): Ctx<never, never, never> {
     this.#tx = tx
     this.#db = tx && db
+    const { params, query, body } = input as { params: never; query: never; body: never }
     return {
-      ...(input as { params: never; query: never; body: never }),
+      params,
+      query,
+      body,
       db,
       caller: this.caller,
       actor: this.caller.actor,

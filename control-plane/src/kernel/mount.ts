@@ -66,12 +66,14 @@ export function mount(app: FastifyInstance, kernel: Kernel, route: Route, prefix
     url: prefix + route.path,
     exposeHeadRoute: route.method === 'GET' && !route.writes,
     ...(route.download && { handlerTimeout: downloadTimeoutMs }),
-    onRequest: [
-      (request) => identifyCaller(mounted, request),
-      (request) => takePoints(mounted, request),
-      (request) => checkAccess(mounted, request),
-    ],
-    onSend: async (request, reply) => settle(kernel.ports.limits, request.taken ?? [], reply.statusCode),
+    onRequest: async (request) => {
+      await identifyCaller(mounted, request)
+      if (route.limit) await takePoints(mounted, request)
+      await checkAccess(mounted, request)
+    },
+    ...(route.limit && {
+      onSend: async (request, reply) => settle(kernel.ports.limits, request.taken ?? [], reply.statusCode),
+    }),
     handler: (request, reply) => answer(mounted, request, reply),
   })
 }
@@ -109,13 +111,10 @@ async function checkAccess({ kernel, route }: Mounted, request: FastifyRequest) 
 async function answer(mounted: Mounted, request: FastifyRequest, reply: FastifyReply) {
   const { kernel, route } = mounted
   const input = validate(route, request)
-  await take(
-    kernel.ports.limits,
-    route,
-    'late',
-    { ...subjectOf(request), ...fromBody(input.body) },
-    request.taken,
-  )
+  if (route.limit) {
+    const subject = { ...subjectOf(request), ...fromBody(input.body) }
+    await take(kernel.ports.limits, route, 'late', subject, request.taken)
+  }
   const call = new Call(
     request,
     request.caller,
