@@ -1,4 +1,5 @@
 import type { Fragment, PendingQuery, Row, Sql, TransactionSql } from 'postgres'
+import { rowsAtMost } from './rows-at-most.ts'
 import { scopeText, visible, visibleDevice } from './scope.ts'
 import type { Db, Scope } from './tenancy.ts'
 
@@ -28,6 +29,7 @@ function makeDb(sql: Sql, scope: Scope, { read, run, later }: Executes): Db {
       (await read(fragment(sql, query, values)))[0] as T | undefined,
     run: async (query, ...values) => (await run(fragment(sql, query, values))).count,
     later: (query, ...values) => later(fragment(sql, query, values)),
+    atMost: (rows) => rowsAtMost(sql, rows),
     visible: (alias) => visible(sql, scope, alias),
     visibleDevice: (alias, column = 'id') => visibleDevice(sql, scope, alias, column),
   }

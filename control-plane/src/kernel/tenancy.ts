@@ -35,6 +35,8 @@ export interface Db {
    * Only inside a transaction.
    */
   later(query: TemplateStringsArray, ...values: readonly unknown[]): void
+  /** The number of a `limit`. A usual size of a page stands in the text, so that the list is planned once and for all. */
+  atMost(rows: number): Fragment
   /** The first wall: true for rows of table alias `alias` that the caller may see. Every query on a tenant table says it. */
   visible(alias: string): Fragment
   /** As {@link visible}, for devices and their children: site and group restrictions too. `column` is the device's id there: `id`

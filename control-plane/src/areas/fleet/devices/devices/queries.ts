@@ -1,5 +1,4 @@
 import type { Fragment } from 'postgres'
-import { rowsAtMost } from '../../../../kernel/page.ts'
 import type { Db } from '../../../../kernel/tenancy.ts'
 import type { Disk, Hardware } from '../inventory/schema.ts'
 import type {
@@ -91,7 +90,7 @@ export function devicePage(db: Db, page: DevicePage): Fragment {
       from devices d
       where ${restricted(db, page.filter)} ${beyond(db, page)}
       order by ${sortKey(db, page.sort)} ${dir}, d.id ${dir}
-      limit ${rowsAtMost(sql, page.take)} ${page.offset ? sql`offset ${page.offset}` : sql``}
+      limit ${db.atMost(page.take)} ${page.offset ? sql`offset ${page.offset}` : sql``}
     ) d
     left join device_presence p on p.device_id = d.id and ${db.visible('p')}
     left join device_hardware h on h.device_id = d.id and ${db.visible('h')}
