@@ -75,6 +75,51 @@ export const repairs = {
       , connection
 `,
     ],
+    // A transaction does not wait for its BEGIN to be answered: what it says first travels with it. Its commit does wait, and once a
+    // BEGIN is refused nothing more is said (docs/decisions/0023).
+    [
+      `      await sql.unsafe('begin ' + options.replace(/[^a-z ]/ig, ''), [], { onexecute }).execute()
+      return await Promise.race([
+        scope(connection, fn),`,
+      `      const began = sql.unsafe('begin ' + options.replace(/[^a-z ]/ig, ''), [], { onexecute }).execute()
+      began.catch(e => {
+        gone = gone || e
+        while (queries.length)
+          queries.shift().reject(e)
+      })
+      await Promise.race([sent, began])
+      connection.queue === full && move(connection, reserved)
+      return await Promise.race([
+        scope(connection, fn, null, began),`,
+    ],
+    [
+      `      , connection
+      , prepare = null
+`,
+      `      , connection
+      , prepare = null
+      , onsent = null
+
+    const sent = new Promise(r => onsent = r)
+`,
+    ],
+    [`    async function scope(c, fn, name) {`, `    async function scope(c, fn, name, began) {`],
+    [
+      `          Promise.resolve(Array.isArray(x) ? Promise.all(x) : x).then(resolve, reject)
+        })
+`,
+      `          Promise.resolve(Array.isArray(x) ? Promise.all(x) : x).then(resolve, reject)
+        })
+        await began
+`,
+    ],
+    [
+      `      connection = c
+      move(c, reserved)`,
+      `      connection = c
+      onsent()
+      move(c, reserved)`,
+    ],
     // A transaction ends with its connection, and so do its queries that had not been sent.
     [
       `new Promise((_, reject) => connection.onclose = reject)`,

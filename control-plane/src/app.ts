@@ -1,6 +1,6 @@
+import { randomUUID } from 'node:crypto'
 import { isIP } from 'node:net'
 import cookie from '@fastify/cookie'
-import helmet from '@fastify/helmet'
 import fastify, {
   type FastifyBaseLogger,
   type FastifyError,
@@ -8,7 +8,6 @@ import fastify, {
   LogController,
 } from 'fastify'
 import type { Registry } from 'prom-client'
-import { v7 as uuid } from 'uuid'
 import type { Config } from './config.ts'
 import { ApiError } from './kernel/errors.ts'
 import { answerErrors, answerUnreadable } from './kernel/failures.ts'
@@ -51,18 +50,27 @@ export interface AppOptions {
   ready: () => Promise<Readiness>
 }
 
-/** Nothing of an answer is cached, framed, sniffed or referred to. */
-async function secure(app: FastifyInstance) {
-  await app.register(helmet, {
-    contentSecurityPolicy: {
-      useDefaults: false,
-      directives: { defaultSrc: ["'none'"], frameAncestors: ["'none'"] },
-    },
-    crossOriginResourcePolicy: { policy: 'same-origin' },
-    referrerPolicy: { policy: 'no-referrer' },
-  })
-  app.addHook('onRequest', async (request, reply) => {
-    reply.headers({ 'cache-control': 'no-store', 'x-request-id': request.id })
+/** Nothing of an answer is cached, framed, sniffed or referred to. The same on each: written out, they need no work per request. */
+const secureHeaders = {
+  'cache-control': 'no-store',
+  'content-security-policy': "default-src 'none';frame-ancestors 'none'",
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+  'origin-agent-cluster': '?1',
+  'referrer-policy': 'no-referrer',
+  'strict-transport-security': 'max-age=31536000; includeSubDomains',
+  'x-content-type-options': 'nosniff',
+  'x-dns-prefetch-control': 'off',
+  'x-download-options': 'noopen',
+  'x-frame-options': 'SAMEORIGIN',
+  'x-permitted-cross-domain-policies': 'none',
+  'x-xss-protection': '0',
+} as const
+
+function secure(app: FastifyInstance) {
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.headers(secureHeaders).header('x-request-id', request.id)
+    done()
   })
 }
 
@@ -90,7 +98,7 @@ export async function buildApp({
     loggerInstance: logger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bodyLimits.bytes,
-    genReqId: () => uuid(),
+    genReqId: () => randomUUID(),
     requestIdHeader: false,
     trustProxy: (address: string) => isTrusted(config, address),
     forceCloseConnections: 'idle',
@@ -106,10 +114,10 @@ export async function buildApp({
   app.setNotFoundHandler(() => {
     throw new ApiError('NOT_FOUND', 'no such endpoint')
   })
-  app.addHook('onRequest', async (request) => {
-    if (request.is404) throw new ApiError('NOT_FOUND', 'no such endpoint') // before a body is read
+  app.addHook('onRequest', (request, _reply, done) => {
+    done(request.is404 ? new ApiError('NOT_FOUND', 'no such endpoint') : undefined) // before a body is read
   })
-  await secure(app)
+  secure(app)
   await app.register(cookie)
   readJsonOnly(app)
   measure(app, registry)

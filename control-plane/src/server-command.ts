@@ -8,7 +8,7 @@ import { registerRelease, requireNewer } from './engines/updates/register.ts'
 import { fetchTrusted, type TrustPorts } from './engines/updates/trust.ts'
 import { writeAudit } from './kernel/audit.ts'
 import type { AuditSubject } from './kernel/context.ts'
-import { inTransaction, readerDb, setScope, transactionDb } from './kernel/db.ts'
+import { inTransaction, readerDb } from './kernel/db.ts'
 import { setPlatformAdmin } from './seed.ts'
 
 /** Whoever may run a command on the server may do everything; the audit log says that it was done there. */
@@ -38,11 +38,11 @@ export async function registerByCommand(
   const release = await fetchTrusted(ports, version, (manifest) => requireNewer(reader, manifest))
   if (!release) return undefined
   const { manifest } = release
-  return inTransaction(pool, scope, async (_db, tx) => {
-    const synced = await registerRelease(transactionDb(tx, scope), release)
+  return inTransaction(pool, scope, async (db) => {
+    const synced = await registerRelease(db, release)
     const details = { sequence: manifest.sequence, synced }
     const subject: AuditSubject = { type: 'agent_version', name: manifest.version, details }
-    await writeAudit(tx, {
+    writeAudit(db, {
       action: 'agent_version.sync',
       result: 'success',
       actor: { type: 'system' },
@@ -68,13 +68,12 @@ export async function platformAdminByCommand(
 ): Promise<boolean> {
   const sql = openPool({ url: databaseUrl, max: 1, name: 'svc-command' })
   try {
-    return await sql.begin(async (tx) => {
-      await tx`set local role svc_worker`
-      await setScope(tx, scope)
-      const known = await setPlatformAdmin({ tx: (work) => work(transactionDb(tx, scope)) }, email, admin)
+    return await inTransaction(sql, scope, async (db) => {
+      db.later`set local role svc_worker`
+      const known = await setPlatformAdmin({ tx: (work) => work(db) }, email, admin)
       if (!known) return false
-      await tx`set local role svc_app`
-      await writeAudit(tx, {
+      db.later`set local role svc_app`
+      writeAudit(db, {
         action: 'user.platform_admin.set',
         result: 'success',
         actor: { type: 'system' },

@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from 'node:crypto'
+import { hash, randomBytes } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 
 /** CRC-32 in base 36, six characters: a mistyped or cut token is refused without a look-up. */
@@ -8,7 +8,7 @@ const hex = (uuid: string) => uuid.replaceAll('-', '')
 const uuid = (hex: string) => hex.replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, '$1-$2-$3-$4-$5')
 
 /** SHA-256 of a token: all that is stored of it. */
-export const tokenHash = (token: string): Buffer => createHash('sha256').update(token).digest()
+export const tokenHash = (token: string): Buffer => hash('sha256', token, 'buffer')
 
 /** `svca_` + device id + `_` + 256-bit secret + `_` + checksum. */
 export const makeDeviceToken = (deviceId: string): string => {

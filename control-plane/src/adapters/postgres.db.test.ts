@@ -118,3 +118,15 @@ test('a transaction has its connection to itself, however many queries are on th
     where application_name = 'victim' and datname = current_database() and state like 'idle in transaction%'`
   expect(row?.open).toBe(0)
 })
+
+test('a transaction whose BEGIN is refused says nothing more, and leaves its connection to the next', async () => {
+  const said: unknown[] = []
+  const refused = one.begin('no such thing', async (tx) => {
+    await tx`select 1`.catch((error: unknown) => error)
+    said.push(await tx`insert into public.lost values ('never begun')`.catch((error: unknown) => error))
+  })
+  await expect(refused).rejects.toMatchObject({ code: '42601' })
+  expect(said).toEqual([expect.objectContaining({ code: '42601' })])
+  expect(await killer`select who from public.lost`).toEqual([])
+  expect(await one.begin((tx) => tx`select 1 as x`)).toEqual([{ x: 1 }])
+})

@@ -785,61 +785,61 @@ CREATE UNIQUE INDEX users_email ON svc.users USING btree (email);
 -- policies
 
 create policy tenant on svc.audit_log as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.commands as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.device_disks as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.device_group_members as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.device_groups as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.device_hardware as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.device_inventory as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.device_network_interfaces as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.device_networks as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.device_presence as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.device_software as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.device_updates as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.devices as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.enrollment_keys as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.idempotency as permissive for all to public
   using ((( SELECT svc.scope_system() AS scope_system) OR (partner_id = ( SELECT svc.scope_partner() AS scope_partner))));
 
 create policy tenant on svc.organization_memberships as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.organizations as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.outbox as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.partner_memberships as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy own on svc.partners as permissive for select to public
   using ((( SELECT svc.scope_system() AS scope_system) OR (id = ( SELECT svc.scope_partner() AS scope_partner))));
@@ -848,22 +848,22 @@ create policy tenant on svc.partners as permissive for all to public
   using ((( SELECT svc.scope_system() AS scope_system) OR ((id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR ( SELECT svc.scope_partner_level() AS scope_partner_level)))));
 
 create policy tenant on svc.revocations as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.role_permissions as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.roles as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.schedule_entries as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.schedule_runs as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.sites as permissive for all to public
-  using ((( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR (org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy member on svc.users as permissive for all to public
   using ((( SELECT svc.scope_system() AS scope_system) OR (EXISTS ( SELECT
@@ -1139,7 +1139,7 @@ CREATE OR REPLACE FUNCTION svc.scope_partner()
  RETURNS uuid
  LANGUAGE sql
  STABLE PARALLEL RESTRICTED
-RETURN CASE WHEN (jsonb_typeof(svc.scope()) = 'object'::text) THEN ((svc.scope() ->> 'partner'::text))::uuid ELSE NULL::uuid END;
+RETURN ((svc.scope() ->> 'partner'::text))::uuid;
 
 CREATE OR REPLACE FUNCTION svc.scope_partner_level()
  RETURNS boolean
@@ -1151,7 +1151,13 @@ CREATE OR REPLACE FUNCTION svc.scope_system()
  RETURNS boolean
  LANGUAGE sql
  STABLE PARALLEL RESTRICTED
-RETURN COALESCE((svc.scope() = '"system"'::jsonb), false);
+RETURN COALESCE((current_setting('app.scope'::text, true) = '"system"'::text), false);
+
+CREATE OR REPLACE FUNCTION svc.scope_whole_partner()
+ RETURNS uuid
+ LANGUAGE sql
+ STABLE PARALLEL RESTRICTED
+RETURN CASE WHEN ((svc.scope() ->> 'orgs'::text) = 'all'::text) THEN ((svc.scope() ->> 'partner'::text))::uuid ELSE NULL::uuid END;
 
 CREATE OR REPLACE FUNCTION svc.second_factor_of(account uuid)
  RETURNS TABLE(mfa_method text, totp_secret bytea)
@@ -1184,8 +1190,8 @@ begin
   execute format('alter table %s enable row level security', t);
   execute format('alter table %s force row level security', t);
   execute format($p$create policy tenant on %s
-    using ((select svc.scope_system()) or (partner_id = (select svc.scope_partner())
-      and ((select svc.scope_all_orgs()) or org_id = any ((select svc.scope_orgs())::uuid[])
+    using (partner_id = (select svc.scope_whole_partner()) or (select svc.scope_system())
+      or (partner_id = (select svc.scope_partner()) and (org_id = any ((select svc.scope_orgs())::uuid[])
         or (org_id is null and (select svc.scope_partner_level())))))$p$, t);
 end $procedure$;
 
@@ -1453,6 +1459,8 @@ grant execute on routine svc.scope_partner_level() to svc_app;
 grant execute on routine svc.scope_partner_level() to svc_worker;
 grant execute on routine svc.scope_system() to svc_app;
 grant execute on routine svc.scope_system() to svc_worker;
+grant execute on routine svc.scope_whole_partner() to svc_app;
+grant execute on routine svc.scope_whole_partner() to svc_worker;
 grant execute on routine svc.second_factor_of(uuid) to svc_app;
 grant execute on routine svc.store_successor(uuid,bytea,bytea,timestamp with time zone,timestamp with time zone,bytea,bytea) to svc_app;
 grant execute on routine svc.try_mfa_challenge(bytea,timestamp with time zone,integer) to svc_app;

@@ -47,7 +47,7 @@ export async function applyBatch(
   await applyUpdateReports(db, updatesReported(batch.items))
   const reports = await applyReports(db, resultsArrived(batch.items), numbers.deadlineGraceMs)
   const inventories = await applyInventories(db, inventoriesReported(batch.items))
-  await writeWatermarks(db, batch.marks, numbers.watermarkGapMs)
+  writeWatermarks(db, batch.marks, numbers.watermarkGapMs)
   return {
     reports,
     inventories,

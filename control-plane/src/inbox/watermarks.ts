@@ -32,11 +32,11 @@ export function runsOf(marks: readonly Mark[], gapMs: number): Run[] {
  * Moves watermarks forward, never beyond the database's own time. In the transaction that applies what they promise to
  * be complete.
  */
-export async function writeWatermarks(db: Db, marks: readonly Mark[], gapMs: number): Promise<void> {
+export function writeWatermarks(db: Db, marks: readonly Mark[], gapMs: number): void {
   const runs = runsOf(marks, gapMs)
   if (runs.length === 0) return
   const seconds = (ms: number | undefined) => (ms === undefined ? undefined : ms / 1000)
-  await db.run`
+  db.later`
     insert into edge_watermarks as w (shard, node, since, through)
     select b.shard, b.node, least(to_timestamp(coalesce(b.resumed, b.first)), now()),
       least(to_timestamp(b.last), now())

@@ -1,9 +1,9 @@
-import type { Sql, TransactionSql } from 'postgres'
+import type { Sql } from 'postgres'
 import { v7 as uuid } from 'uuid'
 import { storable } from '../db/array-literal.ts'
 import { inTransaction } from './db.ts'
 import type { Actor, AuditSubject, Client, Refusal } from './context.ts'
-import type { Scope } from './tenancy.ts'
+import type { Db, Scope } from './tenancy.ts'
 
 /** What an audit row is made of. */
 export interface AuditEntry {
@@ -56,15 +56,15 @@ function rowOf({ action, result, actor, subject, client, scope, at }: AuditEntry
 }
 
 /**
- * Writes the row in the transaction of what it tells of, through the one function that may: a login has no scope yet, and a user
+ * Writes the row in the transaction of what it tells of, with the commit at the latest, through the one function that may: a login has no scope yet, and a user
  * of selected organizations has none that covers the partner's own level. A tenant's request writes that tenant's rows alone.
  */
-export async function writeAudit(tx: TransactionSql, entry: AuditEntry): Promise<void> {
+export function writeAudit(db: Db, entry: AuditEntry): void {
   const row = rowOf(entry)
   if (entry.scope.kind === 'tenant' && row.partner_id !== entry.scope.partnerId) {
     throw new Error(`the audit row of ${entry.action} names another partner than the caller's`)
   }
-  await tx`select svc.write_audit(${jsonText(row)}::text::jsonb)`
+  db.later`select svc.write_audit(${jsonText(row)}::text::jsonb)`
 }
 
 /** Rows of refusals, in a transaction of their own: the refused request's is rolled back. */
@@ -76,9 +76,9 @@ export async function writeRefusals(
 ) {
   if (refusals.length === 0) return
   const scope = { kind: 'nobody' } as const
-  await inTransaction(pool, scope, async (_db, tx) => {
+  await inTransaction(pool, scope, async (db) => {
     for (const { action, result, actor, ...subject } of refusals) {
-      await writeAudit(tx, { action, result, actor, subject, client, scope, at })
+      writeAudit(db, { action, result, actor, subject, client, scope, at })
     }
   })
 }

@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { TransactionSql } from 'postgres'
 import { v7 as uuid } from 'uuid'
 import { clientAddress } from './address.ts'
-import { setScope, transactionDb } from './db.ts'
+import { scopedDb, type Transaction } from './db.ts'
 import type { Actor, Answer, AuditSubject, Caller, Client, Ctx, DomainEvent, Refusal } from './context.ts'
 import type { Ports } from './ports.ts'
 import type { Db, Scope } from './tenancy.ts'
@@ -24,7 +23,8 @@ export class Call {
   subject: AuditSubject | 'none' = {}
   scope: Scope
   readonly #open: boolean
-  #tx: TransactionSql | undefined
+  #tx: Transaction | undefined
+  #db: Db | undefined
 
   /** @param open the route asks for no credential: the request itself may prove whose it is, whoever sends it */
   constructor(request: FastifyRequest, caller: Caller, scope: Scope, ports: Ports, open: boolean) {
@@ -39,11 +39,15 @@ export class Call {
   context(
     input: { params: unknown; query: unknown; body: unknown },
     db: Db,
-    tx?: TransactionSql,
+    tx?: Transaction,
   ): Ctx<never, never, never> {
     this.#tx = tx
+    this.#db = tx && db
+    const { params, query, body } = input as { params: never; query: never; body: never }
     return {
-      ...(input as { params: never; query: never; body: never }),
+      params,
+      query,
+      body,
       db,
       caller: this.caller,
       actor: this.caller.actor,
@@ -70,14 +74,14 @@ export class Call {
   async #establish(scope: Scope): Promise<Db> {
     if (!this.#tx) throw misuse('establish')
     if (!this.#open) throw new Error('the caller has a scope already')
-    await setScope(this.#tx, scope)
     this.scope = scope
-    return transactionDb(this.#tx, scope)
+    this.#db = scopedDb(this.#tx, scope)
+    return this.#db
   }
 
-  async #emit({ type, subjectId, partnerId, orgId, payload }: DomainEvent): Promise<void> {
-    if (!this.#tx) throw misuse('emit')
-    await this.#tx`
+  #emit({ type, subjectId, partnerId, orgId, payload }: DomainEvent): void {
+    if (!this.#db) throw misuse('emit')
+    this.#db.later`
       insert into outbox (id, partner_id, org_id, type, subject_id, payload)
       values (${uuid()}, ${partnerId}, ${orgId}, ${type}, ${subjectId}, ${JSON.stringify(payload)}::text::jsonb)`
   }

@@ -95,7 +95,7 @@ function userCaller(access: VerifiedAccess, standing: Standing, enable2fa: boole
     kind: 'user',
     actor: { type: 'user', id: access.userId, email: standing.email },
     scope: member ? scopeOf(member) : { kind: 'nobody' },
-    permissions: new Set(member?.permissions as Permission[] | undefined),
+    permissions: member ? permissionsOf(member) : none,
     platformAdmin: standing.platformAdmin,
     mfa: access.mfa,
     mustEnrolMfa: enable2fa && member?.forceMfa === true && !standing.hasTotp,
@@ -103,6 +103,18 @@ function userCaller(access: VerifiedAccess, standing: Standing, enable2fa: boole
     ...(mfaAt && { mfaAt }),
     ...(member && { membership: membershipOf(member) }),
   }
+}
+
+const none: Caller['permissions'] = new Set()
+/** Made once for as long as a standing is remembered, not for each of its requests. */
+const known = new WeakMap<Member, Caller['permissions']>()
+
+function permissionsOf(member: Member): Caller['permissions'] {
+  const made = known.get(member)
+  if (made) return made
+  const fresh = new Set(member.permissions as Permission[])
+  known.set(member, fresh)
+  return fresh
 }
 
 const membershipOf = ({ kind, id, partnerId }: Member): Membership =>

@@ -103,7 +103,7 @@ export interface Ctx<Params = Record<string, never>, Query = unknown, Body = unk
    */
   establish: (scope: Scope) => Promise<Db>
   /** Durable: an outbox row in this transaction. */
-  emit: (event: DomainEvent) => Promise<void>
+  emit: (event: DomainEvent) => void
   /** Best effort, after the commit: hints. Must not throw. */
   after: (effect: () => unknown) => void
 }

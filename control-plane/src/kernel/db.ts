@@ -1,4 +1,5 @@
-import type { Fragment, Sql, TransactionSql } from 'postgres'
+import type { Fragment, PendingQuery, Row, Sql, TransactionSql } from 'postgres'
+import { rowsAtMost } from './rows-at-most.ts'
 import { scopeText, visible, visibleDevice } from './scope.ts'
 import type { Db, Scope } from './tenancy.ts'
 
@@ -11,16 +12,24 @@ const fragment = (sql: Sql, query: TemplateStringsArray, values: readonly unknow
     ...values,
   )
 
-function makeDb(sql: Sql, scope: Scope, execute: Execute, run: Execute): Db {
+interface Executes {
+  read: Execute
+  run: Execute
+  later: (query: Fragment) => void
+}
+
+function makeDb(sql: Sql, scope: Scope, { read, run, later }: Executes): Db {
   return {
     scope,
     sql,
     rows: async <T>(query: TemplateStringsArray, ...values: readonly unknown[]) => [
-      ...((await execute(fragment(sql, query, values))) as readonly T[]),
+      ...((await read(fragment(sql, query, values))) as readonly T[]),
     ],
     one: async <T>(query: TemplateStringsArray, ...values: readonly unknown[]) =>
-      (await execute(fragment(sql, query, values)))[0] as T | undefined,
+      (await read(fragment(sql, query, values)))[0] as T | undefined,
     run: async (query, ...values) => (await run(fragment(sql, query, values))).count,
+    later: (query, ...values) => later(fragment(sql, query, values)),
+    atMost: (rows) => rowsAtMost(sql, rows),
     visible: (alias) => visible(sql, scope, alias),
     visibleDevice: (alias, column = 'id') => visibleDevice(sql, scope, alias, column),
   }
@@ -32,39 +41,51 @@ function makeDb(sql: Sql, scope: Scope, execute: Execute, run: Execute): Db {
  */
 export function readerDb(pool: Sql, scope: Scope): Db {
   const setting = scopeText(scope)
-  return makeDb(
-    pool,
-    scope,
-    (query) => pool`
+  return makeDb(pool, scope, {
+    read: (query) => pool`
       with scope as materialized (select set_config('app.scope', ${setting}, true) as s)
       select q.* from scope, lateral (select * from (${query}) z where scope.s is not null offset 0) q`,
-    () => Promise.reject(new Error('a write needs a transaction')),
-  )
+    run: () => Promise.reject(noTransaction()),
+    later: () => {
+      throw noTransaction()
+    },
+  })
 }
 
-/** Inside a transaction whose scope {@link setScope} has set: statements as they are. */
-export function transactionDb(tx: TransactionSql, scope: Scope): Db {
-  const execute: Execute = (query) => query as unknown as ReturnType<Execute>
-  return makeDb(tx as unknown as Sql, scope, execute, execute)
+const noTransaction = () => new Error('a write needs a transaction')
+
+/** An open transaction, and what was sent in it without waiting for the outcome. */
+export interface Transaction {
+  sql: TransactionSql
+  sent: Promise<unknown>[]
 }
 
-/** Sets the scope of the rest of this transaction. */
-export async function setScope(tx: TransactionSql, scope: Scope): Promise<void> {
-  await tx`select set_config('app.scope', ${scopeText(scope)}, true)`
+/** Sets the scope of the rest of this transaction, as of the statements that the returned `Db` sends: as they are. */
+export function scopedDb(tx: Transaction, scope: Scope): Db {
+  const { sql, sent } = tx
+  const read: Execute = (query) => query as unknown as ReturnType<Execute>
+  const later = (query: Fragment) => void sent.push((query as unknown as PendingQuery<Row[]>).execute())
+  const db = makeDb(sql as unknown as Sql, scope, { read, run: read, later })
+  db.later`select set_config('app.scope', ${scopeText(scope)}, true)`
+  return db
 }
 
-/** One transaction in one scope. What `work` throws rolls it back. */
-export function inTransaction<T>(
+/**
+ * One transaction in one scope. What `work` throws rolls it back. When this resolves it is committed: Postgres makes a rollback of a
+ * commit behind a statement that failed, and that statement's error is thrown here.
+ */
+export async function inTransaction<T>(
   pool: Sql,
   scope: Scope,
-  work: (db: Db, tx: TransactionSql) => Promise<T>,
+  work: (db: Db, tx: Transaction) => Promise<T>,
 ): Promise<T> {
-  return pool.begin(async (tx) => {
-    // Not awaited apart: it travels with the first statement, on the same connection and before it.
-    const scoped = setScope(tx, scope)
-    const [result] = await Promise.all([work(transactionDb(tx, scope), tx), scoped])
-    return result
-  }) as Promise<T>
+  const sent: Promise<unknown>[] = []
+  const result = await pool.begin((sql) => {
+    const tx = { sql, sent }
+    return work(scopedDb(tx, scope), tx)
+  })
+  await Promise.all(sent)
+  return result as T
 }
 
 /** What background work sees: reads like an API reader's, and transactions, in a scope that each job states. */

@@ -1,9 +1,8 @@
 import { createCipheriv, createDecipheriv, createHash, hkdfSync, randomBytes } from 'node:crypto'
-import type { TransactionSql } from 'postgres'
 import type { Caller } from './context.ts'
 import { ApiError } from './errors.ts'
 import type { Route } from './route.ts'
-import type { Scope } from './tenancy.ts'
+import type { Db, Scope } from './tenancy.ts'
 
 /** An answer is kept this long (promise P10). */
 const keptFor = '24 hours'
@@ -71,21 +70,20 @@ interface Row {
  * @throws ApiError IDEMPOTENCY_MISMATCH
  */
 export async function claim(
-  tx: TransactionSql,
+  db: Db,
   request: IdempotentRequest,
   sealKey: Buffer,
 ): Promise<Remembered | undefined> {
   const { partnerId, caller, route, bodyHash } = request
   const keyHash = sha256(request.key)
-  const mine = await tx`
+  const mine = await db.run`
     insert into idempotency as i (partner_id, caller, route, key_hash, body_hash)
     values (${partnerId}, ${caller}, ${route}, ${keyHash}, ${bodyHash})
     on conflict (partner_id, caller, route, key_hash) do update
       set body_hash = excluded.body_hash, status = null, answer = null, created_at = now()
-      where i.created_at < now() - ${keptFor}::interval
-    returning 1`
-  if (mine.length > 0) return undefined
-  const [row] = await tx<Row[]>`
+      where i.created_at < now() - ${keptFor}::interval`
+  if (mine > 0) return undefined
+  const row = await db.one<Row>`
     select status, answer, sealed, body_hash from idempotency
     where partner_id = ${partnerId} and caller = ${caller} and route = ${route} and key_hash = ${keyHash}`
   if (!row || !Buffer.from(row.bodyHash).equals(bodyHash)) {
@@ -96,14 +94,14 @@ export async function claim(
 }
 
 /** Remembers the answer, in the transaction that made it true. */
-export async function remember(
-  tx: TransactionSql,
+export function remember(
+  db: Db,
   request: IdempotentRequest,
   answer: Remembered,
   sealKey: Buffer | undefined,
-): Promise<void> {
+): void {
   const bytes = sealKey ? seal(answer.text, request, sealKey) : Buffer.from(answer.text)
-  await tx`
+  db.later`
     update idempotency set status = ${answer.status}, answer = ${bytes}, sealed = ${sealKey !== undefined}
     where partner_id = ${request.partnerId} and caller = ${request.caller} and route = ${request.route}
       and key_hash = ${sha256(request.key)}`

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Sql, TransactionSql } from 'postgres'
+import type { Sql } from 'postgres'
 import { authorize, isOpen } from './access.ts'
 import { clientAddress } from './address.ts'
 import { writeAudit, writeRefusals } from './audit.ts'
@@ -15,7 +15,7 @@ import { settle, take, type Taken } from './points.ts'
 import type { Ports } from './ports.ts'
 import type { Route } from './route.ts'
 import { serializer } from './serialize.ts'
-import type { Scope } from './tenancy.ts'
+import type { Db, Scope } from './tenancy.ts'
 import { validate } from './validate.ts'
 
 declare module 'fastify' {
@@ -66,12 +66,14 @@ export function mount(app: FastifyInstance, kernel: Kernel, route: Route, prefix
     url: prefix + route.path,
     exposeHeadRoute: route.method === 'GET' && !route.writes,
     ...(route.download && { handlerTimeout: downloadTimeoutMs }),
-    onRequest: [
-      (request) => identifyCaller(mounted, request),
-      (request) => takePoints(mounted, request),
-      (request) => checkAccess(mounted, request),
-    ],
-    onSend: async (request, reply) => settle(kernel.ports.limits, request.taken ?? [], reply.statusCode),
+    onRequest: async (request) => {
+      await identifyCaller(mounted, request)
+      if (route.limit) await takePoints(mounted, request)
+      await checkAccess(mounted, request)
+    },
+    ...(route.limit && {
+      onSend: async (request, reply) => settle(kernel.ports.limits, request.taken ?? [], reply.statusCode),
+    }),
     handler: (request, reply) => answer(mounted, request, reply),
   })
 }
@@ -109,13 +111,10 @@ async function checkAccess({ kernel, route }: Mounted, request: FastifyRequest) 
 async function answer(mounted: Mounted, request: FastifyRequest, reply: FastifyReply) {
   const { kernel, route } = mounted
   const input = validate(route, request)
-  await take(
-    kernel.ports.limits,
-    route,
-    'late',
-    { ...subjectOf(request), ...fromBody(input.body) },
-    request.taken,
-  )
+  if (route.limit) {
+    const subject = { ...subjectOf(request), ...fromBody(input.body) }
+    await take(kernel.ports.limits, route, 'late', subject, request.taken)
+  }
   const call = new Call(
     request,
     request.caller,
@@ -213,24 +212,24 @@ function commit(
 ): Promise<Done> {
   const { kernel, route } = mounted
   return inTransaction(kernel.pool, call.scope, async (db, tx) => {
-    const earlier = key && (await claim(tx, key, kernel.sealKey))
+    const earlier = key && (await claim(db, key, kernel.sealKey))
     if (earlier) return { value: undefined, outcome: { ...earlier, repeated: true } }
     const value = await route.run(call.context(input, db, tx), prepared as never)
     requireFound(route, value)
-    await audit(mounted, call, tx)
+    audit(mounted, call, db)
     // With `answer`, what is remembered is what it is given, so that a repetition waits as the first did.
     const outcome: Remembered = {
       status: route.status,
       text: route.answer ? JSON.stringify(value) : mounted.text(value),
     }
-    if (key) await remember(tx, key, outcome, route.idempotent === 'sealed' ? kernel.sealKey : undefined)
+    if (key) remember(db, key, outcome, route.idempotent === 'sealed' ? kernel.sealKey : undefined)
     return { value, outcome }
   })
 }
 
-async function audit({ kernel, route }: Mounted, call: Call, tx: TransactionSql) {
+function audit({ kernel, route }: Mounted, call: Call, db: Db) {
   if (typeof route.audit !== 'string' || call.subject === 'none') return
-  await writeAudit(tx, {
+  writeAudit(db, {
     action: call.subject.action ?? route.audit,
     result: 'success',
     actor: call.subject.actor ?? call.caller.actor,

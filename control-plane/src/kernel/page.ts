@@ -3,6 +3,7 @@ import type { Fragment, Sql } from 'postgres'
 import { z } from 'zod'
 import { ApiError } from './errors.ts'
 import { wholeNumber } from './query-text.ts'
+import { rowsAtMost } from './rows-at-most.ts'
 
 /** Generic lists: entries of a page when nothing is said, and at most (interface §Limits). */
 export const pageSize = { default: 100, max: 500 } as const
@@ -67,7 +68,7 @@ export interface Page {
   /** `and (alias.newest, alias.id) < (…)`, or nothing on the first page. Goes at the end of the where clause. */
   after(alias: string): Fragment
   /** One more row than is shown: whether it came tells whether there is a next page. */
-  readonly take: number
+  readonly take: Fragment
   readonly limit: number
 }
 
@@ -81,7 +82,7 @@ export function newestFirst(
   const column = (alias: string) => sql`${sql(alias)}.${sql(newestBy)}`
   return {
     limit,
-    take: limit + 1,
+    take: rowsAtMost(sql, limit + 1),
     after: (alias) =>
       last
         ? sql`and (${column(alias)}, ${sql(alias)}.id) < (${last[0]}::timestamptz, ${last[1]}::uuid)`

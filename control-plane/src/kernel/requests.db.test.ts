@@ -125,8 +125,14 @@ describe('a read', () => {
     expect(headers).toMatchObject({
       'cache-control': 'no-store',
       'content-security-policy': "default-src 'none';frame-ancestors 'none'",
-      'x-content-type-options': 'nosniff',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'origin-agent-cluster': '?1',
       'referrer-policy': 'no-referrer',
+      'strict-transport-security': 'max-age=31536000; includeSubDomains',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'SAMEORIGIN',
+      'x-permitted-cross-domain-policies': 'none',
       'content-type': 'application/json; charset=utf-8',
     })
     expect(headers['x-request-id']).toMatch(/^[0-9a-f-]{36}$/)

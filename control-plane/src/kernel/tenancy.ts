@@ -29,6 +29,14 @@ export interface Db {
   one<T>(query: TemplateStringsArray, ...values: readonly unknown[]): Promise<T | undefined>
   /** For a statement whose rows do not matter: the number of rows it touched. Only inside a transaction. */
   run(query: TemplateStringsArray, ...values: readonly unknown[]): Promise<number>
+  /**
+   * Sends a statement whose outcome nobody waits for where it stands: it travels with the next one, at the latest with the commit, so it
+   * costs no round trip. What the transaction does stands only if it succeeded; its error is the transaction's.
+   * Only inside a transaction.
+   */
+  later(query: TemplateStringsArray, ...values: readonly unknown[]): void
+  /** The number of a `limit`. A usual size of a page stands in the text, so that the list is planned once and for all. */
+  atMost(rows: number): Fragment
   /** The first wall: true for rows of table alias `alias` that the caller may see. Every query on a tenant table says it. */
   visible(alias: string): Fragment
   /** As {@link visible}, for devices and their children: site and group restrictions too. `column` is the device's id there: `id`

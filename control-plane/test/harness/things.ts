@@ -48,7 +48,7 @@ export const thingRoutes: readonly Route[] = [
         values (gen_random_uuid(), ${scope.partnerId}, ${body.name}, ${`t-${crypto.randomUUID()}`}) returning id, name, created_at`
       if (!made) return undefined
       audited({ type: 'thing', id: made.id, name: made.name, orgId: made.id, partnerId: scope.partnerId })
-      await emit({
+      emit({
         type: 'thing.made',
         subjectId: made.id,
         partnerId: scope.partnerId,
@@ -143,7 +143,7 @@ export const thingRoutes: readonly Route[] = [
     can: 'public',
     returns: z.object({}),
     run: async ({ emit }) => {
-      await emit({
+      emit({
         type: 'x',
         subjectId: crypto.randomUUID(),
         partnerId: crypto.randomUUID(),

@@ -8,8 +8,8 @@ export interface Event extends DomainEvent {
   type: EventType
 }
 
-/** Writes outbox rows in this transaction, in this order and in one statement: the events are true if and only if it commits. */
-export async function emitAll(db: Db, events: readonly Event[]): Promise<void> {
+/** Writes outbox rows in this transaction, in this order and in one statement, with the commit at the latest: the events are true if and only if it commits. */
+export function emitAll(db: Db, events: readonly Event[]): void {
   if (events.length === 0) return
   const rows = events.map((event) => ({
     id: uuid(),
@@ -19,7 +19,7 @@ export async function emitAll(db: Db, events: readonly Event[]): Promise<void> {
     subject_id: event.subjectId,
     payload: event.payload,
   }))
-  await db.run`
+  db.later`
     insert into outbox (id, partner_id, org_id, type, subject_id, payload)
     select e.id, e.partner_id, e.org_id, e.type, e.subject_id, e.payload
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb)

@@ -40,7 +40,7 @@ const relay = (...subscribers: Subscriber[]) => relayEvents({ db, subscribers, l
 
 test('events of a transaction that fails were never there', async () => {
   const failing = db.tx(async (tx) => {
-    await emitAll(tx, [event(uuid())])
+    emitAll(tx, [event(uuid())])
     throw new Error('no')
   })
   await expect(failing).rejects.toThrow('no')
@@ -49,10 +49,10 @@ test('events of a transaction that fails were never there', async () => {
 
 test('every event is handed on once, in order, in as many batches as it takes', async () => {
   const [a, b] = [uuid(), uuid()]
-  await db.tx((tx) =>
+  await db.tx(async (tx) =>
     emitAll(tx, [event(a), event(a, 'device.offline'), event(b), event(a, 'device.online')]),
   )
-  await db.tx((tx) => emitAll(tx, [event(b, 'device.offline'), event(a, 'device.offline')]))
+  await db.tx(async (tx) => emitAll(tx, [event(b, 'device.offline'), event(a, 'device.offline')]))
   const { heard, subscriber } = listener()
   await relay(subscriber)
   const of = (id: string) => heard.filter((one) => one.subjectId === id).map((one) => one.type)
@@ -74,12 +74,13 @@ test('an event that becomes visible late, behind a newer one, is not passed over
     written = resolve
   })
   const slow = db.tx(async (tx) => {
-    await emitAll(tx, [event(early)])
+    emitAll(tx, [event(early)])
+    await tx.rows`select 1`
     written()
     await held
   })
   await inserted
-  await db.tx((tx) => emitAll(tx, [event(late)]))
+  await db.tx(async (tx) => emitAll(tx, [event(late)]))
   await relay(subscriber)
   expect(heard.map((one) => one.subjectId)).toEqual([late])
   commit()
@@ -90,7 +91,7 @@ test('an event that becomes visible late, behind a newer one, is not passed over
 
 test('an event that is not taken holds up its own subject only, and comes again', async () => {
   const [bad, good] = [uuid(), uuid()]
-  await db.tx((tx) =>
+  await db.tx(async (tx) =>
     emitAll(tx, [
       event(bad),
       event(bad, 'device.offline'),
@@ -111,7 +112,7 @@ test('an event that is not taken holds up its own subject only, and comes again'
 })
 
 test('a subscriber hears the types that it asked for', async () => {
-  await db.tx((tx) => emitAll(tx, [event(uuid()), event(uuid(), 'device.offline')]))
+  await db.tx(async (tx) => emitAll(tx, [event(uuid()), event(uuid(), 'device.offline')]))
   const { heard, subscriber } = listener()
   await relay({ ...subscriber, types: ['device.offline'] })
   expect(heard.map((one) => one.type)).toEqual(['device.offline'])
@@ -119,7 +120,7 @@ test('a subscriber hears the types that it asked for', async () => {
 
 test('the live channel of the partner carries the event', async () => {
   const subject = uuid()
-  await db.tx((tx) => emitAll(tx, [event(subject)]))
+  await db.tx(async (tx) => emitAll(tx, [event(subject)]))
   const heard: svc.v1.LiveEvent[] = []
   await on.bus.subscribe(
     names.events(on.partnerId),

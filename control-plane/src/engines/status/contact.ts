@@ -44,8 +44,8 @@ export async function applyContacts(db: Db, contacts: readonly Contact[]): Promi
     writes.push({ after: result.after, contact })
     events.push(...result.events)
   }
-  await updateDevices(db, writes)
-  await emitAll(db, events)
+  updateDevices(db, writes)
+  emitAll(db, events)
 }
 
 /** Plays a contact's triggers through the table, from what the device row says. */
@@ -93,10 +93,10 @@ function selectChanging(db: Db, contacts: readonly Contact[]): Promise<Device[]>
     order by d.id for no key update of d`
 }
 
-async function updateDevices(db: Db, writes: readonly { after: Facts; contact: Contact }[]): Promise<void> {
+function updateDevices(db: Db, writes: readonly { after: Facts; contact: Contact }[]): void {
   const facts = writes.map((write) => write.after)
   const said = writes.map((write) => write.contact.reported)
-  await db.run`
+  db.later`
     update devices d set lifecycle = b.lifecycle, connectivity = b.connectivity, activity = b.activity,
       agent_version = coalesce(b.agent_version, d.agent_version),
       helper_version = coalesce(b.helper_version, d.helper_version),

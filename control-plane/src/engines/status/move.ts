@@ -32,7 +32,7 @@ export async function moveDevice(
   if (!device) return undefined
   const after = requireStep(device, trigger)
   await writeFacts(db, deviceId, after)
-  await emitAll(db, eventsOf(device, trigger, device, after))
+  emitAll(db, eventsOf(device, trigger, device, after))
   return { before: project(device), after: project(after) }
 }
 

@@ -39,7 +39,7 @@ async function sweepChunk(db: Db, numbers: SweepNumbers): Promise<number> {
       ${plainArray(moves.map((m) => m.after.connectivity))}::text[],
       ${plainArray(moves.map((m) => m.after.activity))}::text[]) as b (id, connectivity, activity)
     where d.id = b.id`
-  await emitAll(
+  emitAll(
     db,
     moves.flatMap(({ device, after }) => eventsOf(device, 'fell_silent', device, after)),
   )

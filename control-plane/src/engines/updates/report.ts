@@ -61,7 +61,7 @@ export async function applyUpdateReports(db: Db, reports: readonly UpdateReport[
   }
   if (changed.size > 0) await writeCourses(db, [...changed.values()])
   await writeChanged(db, reporters, activities)
-  await emitAll(db, [...events.values()].flat())
+  emitAll(db, [...events.values()].flat())
 }
 
 /** Events of one component in one go: one that goes back and forth without end is told of by how it began and by where it is. */
@@ -119,7 +119,7 @@ async function endChunk(db: Db, afterMs: number, limit: number): Promise<number>
   })
   if (finished.length > 0) await writeActivities(db, finished)
   const told = { phase: 'failed', reason: stalledReason }
-  await emitAll(
+  emitAll(
     db,
     stalled.map((device) => {
       const { component, fromVersion: from, toVersion: to } = device

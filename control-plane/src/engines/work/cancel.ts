@@ -32,7 +32,7 @@ export async function cancel(
       status = ${to ?? status}, finished_at = case when ${to !== undefined} then now() end
     where c.id = ${commandId}::uuid and ${db.visible('c')}
     returning ${summaryColumns(db)}, c.partner_id, c.org_id`
-  if (row && to) await emitAll(db, [finishedEvent(row)])
+  if (row && to) emitAll(db, [finishedEvent(row)])
   return row
 }
 
@@ -45,6 +45,6 @@ export async function withdrawAll(db: Db, deviceId: string): Promise<string[]> {
     update commands c set status = ${to ?? null}, finished_at = now(), error = 'the device was decommissioned'
     where c.device_id = ${deviceId}::uuid and c.status in ('queued', 'delivered', 'running') and ${db.visible('c')}
     returning c.id, c.device_id, c.partner_id, c.org_id, c.type, c.status`
-  await emitAll(db, ended.map(finishedEvent))
+  emitAll(db, ended.map(finishedEvent))
   return ended.map((command) => command.id)
 }

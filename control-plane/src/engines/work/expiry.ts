@@ -23,7 +23,7 @@ async function inChunks(db: WorkerDb, sweep: (tx: Db) => Promise<Ended[]>, told:
   for (;;) {
     const ended = await db.tx(async (tx) => {
       const rows = await sweep(tx)
-      await emitAll(tx, rows.map(finishedEvent))
+      emitAll(tx, rows.map(finishedEvent))
       return rows
     })
     if (ended.length > 0) await told(ended)

@@ -25,13 +25,9 @@ export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<
 }
 
 /** Acknowledged or started. The time it is given counts from the last of the two. */
-export async function writeStarted(
-  db: Db,
-  commands: readonly ReportedCommand[],
-  graceMs: number,
-): Promise<void> {
+export function writeStarted(db: Db, commands: readonly ReportedCommand[], graceMs: number): void {
   if (commands.length === 0) return
-  await db.run`
+  db.later`
     update commands c set status = b.status, lease_until = null,
       delivered_at = coalesce(c.delivered_at, now()),
       started_at = case when b.status = 'running' then now() end,
@@ -42,15 +38,12 @@ export async function writeStarted(
 }
 
 /** Times are the server's; only how long it ran is the device's word. */
-export async function writeFinished(
-  db: Db,
-  finished: readonly (readonly [ReportedCommand, Finish])[],
-): Promise<void> {
+export function writeFinished(db: Db, finished: readonly (readonly [ReportedCommand, Finish])[]): void {
   if (finished.length === 0) return
   const all = finished.map(([, finish]) => finish)
   const out = all.map((finish) => finish.stdout)
   const err = all.map((finish) => finish.stderr)
-  await db.run`
+  db.later`
     update commands c set status = b.status, result_at = now(), finished_at = now(), lease_until = null,
       delivered_at = coalesce(c.delivered_at, now()),
       started_at = coalesce(c.started_at, greatest(c.created_at, now() - make_interval(secs => b.ran_ms / 1000.0))),
@@ -83,10 +76,7 @@ const lateOutput = (output: Output | undefined) =>
   }
 
 /** Arrived after the server had ended the command: kept beside it, and nothing else changes. */
-export async function writeLate(
-  db: Db,
-  late: readonly (readonly [ReportedCommand, Finish])[],
-): Promise<void> {
+export function writeLate(db: Db, late: readonly (readonly [ReportedCommand, Finish])[]): void {
   if (late.length === 0) return
   const texts = late.map(([, finish]) => {
     const { outcome, exitCode, error, result } = finish
@@ -100,7 +90,7 @@ export async function writeLate(
       stderr: lateOutput(finish.stderr),
     })
   })
-  await db.run`
+  db.later`
     update commands c set late_result = b.late::jsonb
     from unnest(${plainArray(late.map(([c]) => c.id))}::uuid[], ${textArray(texts)}::text[]) as b (id, late)
     where c.id = b.id`

@@ -45,11 +45,11 @@ export async function applyReports(db: Db, reports: readonly Report[], graceMs: 
   )
   const changes: Changes = { started: new Set(), finished: new Map(), late: new Map() }
   for (const report of reports) applied.counts[applyOne(commands, report, applied, changes)]++
-  await writeStarted(db, [...changes.started], graceMs)
-  await writeFinished(db, [...changes.finished])
-  await writeLate(db, [...changes.late])
+  writeStarted(db, [...changes.started], graceMs)
+  writeFinished(db, [...changes.finished])
+  writeLate(db, [...changes.late])
   const ended = [...changes.finished.keys()]
-  await emitAll(db, ended.map(finishedEvent))
+  emitAll(db, ended.map(finishedEvent))
   applied.finished = ended.map((command) => command.id)
   return applied
 }

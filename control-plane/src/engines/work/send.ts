@@ -34,7 +34,7 @@ export interface Sent {
 export async function sendMany(db: Db, deviceIds: readonly string[], command: NewCommand): Promise<Sent> {
   const ids = [...new Set(deviceIds)].sort()
   const queued = await insertCommands(db, ids, command)
-  await emitAll(db, queued.map(queuedEvent))
+  emitAll(db, queued.map(queuedEvent))
   const done = new Set(queued.map((row) => row.deviceId))
   const rest = ids.filter((id) => !done.has(id))
   return { commands: queued, ...(await whyNot(db, rest, command.type)) }

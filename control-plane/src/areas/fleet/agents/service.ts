@@ -95,7 +95,7 @@ async function announce(ctx: EnrollCtx, { id, partnerId, orgId, siteId, keyId }:
     details: { siteId, enrollmentKeyId: keyId },
   })
   const payload = { deviceId: id, siteId, hostname, osType }
-  await ctx.emit({ type: 'device.enrolled', subjectId: id, partnerId, orgId, payload })
+  ctx.emit({ type: 'device.enrolled', subjectId: id, partnerId, orgId, payload })
 }
 
 /** What every agent is told, whoever it is. */

@@ -1,7 +1,7 @@
 import postgres, { type Sql } from 'postgres'
 import { v7 as uuid } from 'uuid'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { databaseForFile } from '../../../../../test/harness/database.ts'
+import { databaseForFile, type TestDatabase } from '../../../../../test/harness/database.ts'
 import { type Database, openPool } from '../../../../adapters/postgres.ts'
 import { inTransaction, readerDb } from '../../../../kernel/db.ts'
 import type { Scope } from '../../../../kernel/tenancy.ts'
@@ -21,12 +21,14 @@ const orders = (['hostname', 'lastSeen', 'enrolled'] as const).flatMap((sort) =>
 )
 
 let admin: Sql
+let database: TestDatabase
 let pool: Database
 const partnerId = uuid()
 const scope: Scope = { kind: 'tenant', partnerId, orgs: 'all' }
 
 beforeAll(async () => {
-  const { url } = await databaseForFile()
+  database = await databaseForFile()
+  const { url } = database
   admin = postgres(url, { connection: { search_path: 'svc' }, max: 1, onnotice: () => undefined })
   pool = openPool({ url, role: 'svc_app', max: 1, name: 'plan test' })
   const [orgId, siteId] = [uuid(), uuid()]
@@ -127,3 +129,19 @@ test.each(orders)(
     expect(read).toBeLessThan(runs * (pageSize + 1) * 1.2)
   },
 )
+
+test('a page of a usual size is planned for good, one of another size each time anew', async () => {
+  const plans = async (take: number) => {
+    const { url } = database
+    const fresh = openPool({ url, role: 'svc_app', max: 1, name: 'plan test' })
+    const db = readerDb(fresh, scope)
+    for (let run = 0; run < 8; run++) await listDevices(db, { ...page('hostname', 'asc'), take })
+    const [row] = await fresh<{ generic: number; custom: number }[]>`
+      select generic_plans::int as generic, custom_plans::int as custom from pg_prepared_statements
+      where statement like '%sort_key%' and generic_plans + custom_plans = 8`
+    await fresh.end()
+    return row
+  }
+  expect(await plans(pageSize + 1)).toEqual({ generic: 3, custom: 5 })
+  expect(await plans(pageSize + 2)).toEqual({ generic: 0, custom: 8 })
+})

@@ -1,5 +1,6 @@
 import type { Fragment } from 'postgres'
 import type { Db } from '../../../../kernel/tenancy.ts'
+import type { Disk, Hardware } from '../inventory/schema.ts'
 import type {
   Device,
   DeviceDetail,
@@ -89,7 +90,7 @@ export function devicePage(db: Db, page: DevicePage): Fragment {
       from devices d
       where ${restricted(db, page.filter)} ${beyond(db, page)}
       order by ${sortKey(db, page.sort)} ${dir}, d.id ${dir}
-      limit ${page.take} ${page.offset ? sql`offset ${page.offset}` : sql``}
+      limit ${db.atMost(page.take)} ${page.offset ? sql`offset ${page.offset}` : sql``}
     ) d
     left join device_presence p on p.device_id = d.id and ${db.visible('p')}
     left join device_hardware h on h.device_id = d.id and ${db.visible('h')}
@@ -104,29 +105,55 @@ export const countDevices = async (db: Db, filter: DeviceFilter) => {
   return row?.total ?? 0
 }
 
-/** What a detail adds to the list row, without what comes from child tables. */
-type DeviceRow = Omit<DeviceDetail, 'hardware' | 'disks' | 'groups' | 'update'>
+/** A device's children as JSON: their times are text. */
+type InJson<T> = {
+  [K in keyof T]: T[K] extends Date ? string : T[K] extends Date | null ? string | null : T[K]
+}
 
-export const findDevice = (db: Db, id: string) => db.one<DeviceRow>`
+/** A whole device in one row, its children in columns of JSON. */
+export type DeviceDetailRow = Omit<DeviceDetail, 'hardware' | 'disks' | 'groups' | 'update'> & {
+  hardware: InJson<Hardware> | null
+  disks: InJson<Disk>[]
+  groups: InJson<DeviceGroup>[]
+  update: InJson<DeviceUpdate> | null
+}
+
+const hardwareOf = (db: Db) => db.sql`
+  (select jsonb_build_object('cpuModel', h.cpu_model, 'cpuCores', h.cpu_cores, 'cpuThreads', h.cpu_threads,
+      'ramTotalBytes', h.ram_total_bytes, 'diskTotalBytes', h.disk_total_bytes, 'serialNumber', h.serial_number,
+      'manufacturer', h.manufacturer, 'model', h.model, 'biosVersion', h.bios_version, 'gpuModel', h.gpu_model,
+      'collectedAt', h.collected_at)
+    from device_hardware h where h.device_id = d.id and ${db.visible('h')})`
+
+const disksOf = (db: Db) => db.sql`
+  (select coalesce(jsonb_agg(jsonb_build_object('mountPoint', k.mount_point, 'device', k.device, 'fsType', k.fs_type,
+      'totalBytes', k.total_bytes, 'usedBytes', k.used_bytes, 'freeBytes', k.free_bytes,
+      'collectedAt', k.collected_at) order by k.mount_point), '[]')
+    from device_disks k where k.device_id = d.id and ${db.visible('k')})`
+
+const groupsOf = (db: Db) => db.sql`
+  (select coalesce(jsonb_agg(jsonb_build_object('groupId', g.id, 'groupName', g.name, 'groupType', g.kind,
+      'addedAt', m.added_at) order by lower(g.name), g.id), '[]')
+    from device_group_members m join device_groups g on g.id = m.group_id
+    where m.device_id = d.id and ${db.visible('m')} and ${db.visible('g')})`
+
+const updateOf = (db: Db) => db.sql`
+  (select jsonb_build_object('component', u.component, 'phase', u.phase, 'from', u.from_version, 'to', u.to_version,
+      'reason', u.reason, 'at', greatest(u.offered_at, u.reported_at))
+    from device_updates u
+    where u.device_id = d.id and ${db.visible('u')} and greatest(u.offered_at, u.reported_at) is not null
+    order by greatest(u.offered_at, u.reported_at) desc limit 1)`
+
+/** In one statement: what is asked for most often costs one round trip, and each part is of the same moment. */
+export const findDetail = (db: Db, id: string) => db.one<DeviceDetailRow>`
   select ${columns(db)}, ${presence(db)}, d.boot_id, host(d.enrollment_ip) as enrollment_ip, d.enrollment_key_id,
-    o.name as org_name, s.name as site_name, s.timezone as site_timezone
+    o.name as org_name, s.name as site_name, s.timezone as site_timezone,
+    ${hardwareOf(db)} as hardware, ${disksOf(db)} as disks, ${groupsOf(db)} as groups, ${updateOf(db)} as update
   from devices d
   join organizations o on o.id = d.org_id
   join sites s on s.id = d.site_id
   left join device_presence p on p.device_id = d.id
   where d.id = ${id} and ${db.visibleDevice('d')}`
-
-export const listGroupsOfDevice = (db: Db, deviceId: string) => db.rows<DeviceGroup>`
-  select g.id as group_id, g.name as group_name, g.kind as group_type, m.added_at
-  from device_group_members m join device_groups g on g.id = m.group_id
-  where m.device_id = ${deviceId} and ${db.visible('m')} and ${db.visible('g')}
-  order by lower(g.name), g.id`
-
-export const findUpdate = (db: Db, deviceId: string) => db.one<DeviceUpdate>`
-  select u.component, u.phase, u.from_version as "from", u.to_version as "to", u.reason,
-    greatest(u.offered_at, u.reported_at) as at
-  from device_updates u where u.device_id = ${deviceId} and ${db.visible('u')} and greatest(u.offered_at, u.reported_at) is not null
-  order by at desc limit 1`
 
 /** What the areas of this wing need to know of a device before they act on it. */
 export interface DeviceOwner {

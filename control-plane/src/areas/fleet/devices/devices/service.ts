@@ -6,18 +6,16 @@ import { withdrawAll } from '../../../../engines/work/cancel.ts'
 import { tellFinished } from '../../../../engines/work/hints.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
 import type { Db } from '../../../../kernel/tenancy.ts'
-import { findHardware, listDisks } from '../inventory/queries.ts'
 import {
   countDevices,
   type DeviceOwner,
   type DevicePage,
   endCredential,
-  findDevice,
+  type DeviceDetailRow,
+  findDetail,
   findOwner,
-  findUpdate,
   insertRevocation,
   listDevices,
-  listGroupsOfDevice,
   type PlacedDevice,
 } from './queries.ts'
 import type { DeviceDetail, DeviceList, DeviceQuery, Position } from './schema.ts'
@@ -69,14 +67,20 @@ function position([key, id]: readonly (string | number | null)[]): Position {
 
 /** Everything known of one device, decommissioned ones included; undefined (404) when the caller may not see it. */
 export async function deviceDetail({ db, params }: Ctx<{ id: string }>): Promise<DeviceDetail | undefined> {
-  const [device, hardware, disks, groups, update] = await Promise.all([
-    findDevice(db, params.id),
-    findHardware(db, params.id),
-    listDisks(db, params.id),
-    listGroupsOfDevice(db, params.id),
-    findUpdate(db, params.id),
-  ])
-  return device && { ...device, hardware: hardware ?? null, disks, groups, update: update ?? null }
+  const row = await findDetail(db, params.id)
+  return row && detailOf(row)
+}
+
+const time = (text: string | null) => (text === null ? null : new Date(text))
+
+function detailOf({ hardware, disks, groups, update, ...device }: DeviceDetailRow): DeviceDetail {
+  return {
+    ...device,
+    hardware: hardware && { ...hardware, collectedAt: time(hardware.collectedAt) },
+    disks: disks.map((disk) => ({ ...disk, collectedAt: new Date(disk.collectedAt) })),
+    groups: groups.map((group) => ({ ...group, addedAt: new Date(group.addedAt) })),
+    update: update && { ...update, at: new Date(update.at) },
+  }
 }
 
 /**

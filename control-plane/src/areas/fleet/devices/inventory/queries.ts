@@ -48,5 +48,5 @@ export function listSoftware(db: Db, { deviceId, search, after, take }: Software
       ${search === undefined ? sql`` : sql`and (s.name ilike ${contains(search)} or s.vendor ilike ${contains(search)})`}
       ${after ? beyond(after) : sql``}
     order by lower(s.name) collate "C", s.name, s.source, s.architecture, s.instance
-    limit ${take}`
+    limit ${db.atMost(take)}`
 }

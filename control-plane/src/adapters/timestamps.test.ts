@@ -1,0 +1,30 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { Timestamp } from './timestamps.ts'
+
+const said = (text: string) => Date.prototype.toISOString.call(new Timestamp(text))
+
+test('a timestamp says what a Date of it says, whatever its fraction', () => {
+  const instant = fc.date({
+    min: new Date('1000-01-01T00:00:00Z'),
+    max: new Date('9999-12-31T23:59:59Z'),
+    noInvalidDate: true,
+  })
+  fc.assert(
+    fc.property(instant, fc.stringMatching(/^(\.\d{1,6})?$/), (at, fraction) => {
+      const text = `${at.toISOString().slice(0, 19).replace('T', ' ')}${fraction}+00`
+      expect(new Timestamp(text).toISOString()).toBe(said(text))
+    }),
+  )
+})
+
+test.each(['2026-11-28 11:00:00.5+02', '2026-11-28 11:00:00+05:30', '2026-11-28T11:00:00.123Z'])(
+  'one of another form is reckoned: %s',
+  (text) => {
+    expect(new Timestamp(text).toISOString()).toBe(said(text))
+  },
+)
+
+test('one that is no time of the calendar is refused as a Date refuses it', () => {
+  expect(() => new Timestamp('infinity').toISOString()).toThrow(RangeError)
+})
