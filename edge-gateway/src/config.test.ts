@@ -48,6 +48,11 @@ describe('the configuration', () => {
     expect(mqttOf({ MQTT_PORT: '0', MQTTS_PORT: 'off' })).toMatchObject({ port: 0, tlsPort: undefined })
   })
 
+  it('takes another idle time, within what can be timed', () => {
+    const idle = (given?: string) => readConfig({ ...key, GATEWAY_IDLE_SECONDS: given }).idleSeconds
+    expect([idle(), idle(''), idle('8')]).toEqual([undefined, undefined, 8])
+  })
+
   it('reads a list of trusted proxies', () => {
     const { trustedProxies } = readConfig({ ...key, TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::/32,192.0.2.1' })
     expect(trustedProxies).toEqual(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1'])
@@ -57,6 +62,8 @@ describe('the configuration', () => {
     ['EDGE_SHARED_KEY', {}],
     ['EDGE_SHARED_KEY', { EDGE_SHARED_KEY: 'short' }],
     ['GATEWAY_PORT', { ...key, GATEWAY_PORT: '99999' }],
+    ['GATEWAY_IDLE_SECONDS', { ...key, GATEWAY_IDLE_SECONDS: '4' }],
+    ['GATEWAY_IDLE_SECONDS', { ...key, GATEWAY_IDLE_SECONDS: '1000' }],
     ['GATEWAY_PORT', { ...key, GATEWAY_PORT: 'https' }],
     ['GATEWAY_NODE', { ...key, GATEWAY_NODE: 'a b' }],
     ['GATEWAY_METRICS_PORT', { ...key, GATEWAY_METRICS_PORT: 'on' }],

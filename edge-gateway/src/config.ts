@@ -12,6 +12,9 @@ const maxWorkers = 64
 /** of a node's name; each worker adds its number to it */
 const [longestName, roomForNumber] = [64, 8]
 
+/** seconds: what uWebSockets.js can time */
+const [shortestIdle, longestIdle] = [8, 960]
+
 const isCidr = (text: string) => {
   const [address = '', bits, ...rest] = text.split('/')
   const family = isIP(address)
@@ -42,6 +45,15 @@ const Environment = z.object({
     z
       .string()
       .regex(/^[\w.-]{1,64}$/, 'must be up to 64 of A-Z a-z 0-9 _ . -')
+      .optional(),
+  ),
+  GATEWAY_IDLE_SECONDS: z.preprocess(
+    absent,
+    z.coerce
+      .number({ error: 'must be a number of seconds' })
+      .int()
+      .min(shortestIdle, `must be at least ${shortestIdle}`)
+      .max(longestIdle, `must be at most ${longestIdle}`)
       .optional(),
   ),
   GATEWAY_METRICS_HOST: z.string().min(1).default('127.0.0.1'),
@@ -82,6 +94,8 @@ export interface GatewayConfig {
   /** this process among all gateways, also over restarts */
   node: string
   metrics: { host: string; port: number } | undefined
+  /** a WebSocket that carried nothing for so long is cut, after a ping in time; absent: see the limits */
+  idleSeconds?: number | undefined
   /** gateways that share the ports, each a process and a node of its own */
   workers: number
   /** absent: claims stay in this process */
@@ -139,6 +153,7 @@ export function readConfig(env: Record<string, string | undefined>): GatewayConf
       given.GATEWAY_METRICS_PORT === 'off'
         ? undefined
         : { host: given.GATEWAY_METRICS_HOST, port: given.GATEWAY_METRICS_PORT },
+    idleSeconds: given.GATEWAY_IDLE_SECONDS,
     workers,
     redisUrl: given.REDIS_URL,
     exchangeUrl: given.EXCHANGE_URL,

@@ -48,7 +48,7 @@ export interface GatewayOptions {
   /**
    * guards that a proof takes away, to see itself fail: `exchange_up`, without which nothing goes up while the bus is away;
    * `descriptor_guard`, without which it listens until descriptors have run out; `taken_when_accepted`, without which what is said
-   * counts as handed on before it is
+   * counts as handed on before it is; `all_forwarded_lines`, without which a client that sends `X-Forwarded-For` itself says who it is
    */
   without?: ReadonlySet<string>
 }
@@ -93,7 +93,7 @@ export class Gateway implements Host {
   readonly #desk: Desk
   readonly #unwatch: Unsubscribe
   readonly #sharesPorts: boolean
-  readonly #takenAtOnce: boolean
+  readonly #without: ReadonlySet<string>
   readonly #descriptors: DescriptorGuard
   readonly #meters = new Meters(this.#counters, () => this.stats())
   #accepting = false
@@ -111,7 +111,7 @@ export class Gateway implements Host {
     this.#config = config
     this.#bus = bus
     this.#log = (logger ?? pino({ level: config.logLevel })).child({ node: config.node })
-    this.#limits = { ...defaults, ...limits }
+    this.#limits = { ...defaults, ...(config.idleSeconds && { idleSeconds: config.idleSeconds }), ...limits }
     this.allowance = allowanceOf(this.#limits)
     const shared = {
       bus,
@@ -123,7 +123,7 @@ export class Gateway implements Host {
     }
     this.#transport = transport
     this.#sharesPorts = sharesPorts
-    this.#takenAtOnce = without.has('taken_when_accepted')
+    this.#without = without
     this.#descriptors = new DescriptorGuard({
       ...shared,
       log: this.#log,
@@ -268,7 +268,7 @@ export class Gateway implements Host {
         this.#registry.enter(session)
         this.#descriptors.came()
         this.#keepalive.watch(session, this.#limits.helloWithinMs)
-        return this.#takenAtOnce ? takingAtOnce(session) : session
+        return this.#without.has('taken_when_accepted') ? takingAtOnce(session) : session
       },
       rejected: (status) => count(this.#counters.rejected, String(status)),
       strayed: (reason) => {
@@ -374,9 +374,9 @@ export class Gateway implements Host {
   }
 
   #sockets(): Promise<Transport> {
-    return socketsOf(this.#config, this.#limits, this.#sharesPorts, (reason) =>
-      this.#log.warn({ reason }, 'uWebSockets.js does not run here: agents are served with ws'),
-    )
+    const withoutEngine = (reason: string) =>
+      this.#log.warn({ reason }, 'uWebSockets.js does not run here: agents are served with ws')
+    return socketsOf(this.#config, this.#limits, this.#sharesPorts, withoutEngine, this.#without)
   }
 
   #failed(error: unknown): void {

@@ -1,3 +1,4 @@
+import { behindProxy, type ProxyPlant, proxyPlants } from './proxy/proxy.ts'
 import { type RedisAway, redisAway } from './redis-away.ts'
 import type { Row } from './verdict.ts'
 
@@ -8,6 +9,8 @@ export interface Proof {
   about: string
   /** guards that can be taken away */
   plants: readonly string[]
+  /** programs that it needs beside redis-server */
+  needs?: readonly 'haproxy'[]
   defaults: { seconds: number; agents: number; rate: number }
   run(options: ProofOptions): Promise<Row[]>
 }
@@ -19,5 +22,12 @@ export const proofs: Record<string, Proof> = {
     plants: ['no-exchange-up'],
     defaults: { seconds: 300, agents: 2_000, rate: 20 },
     run: ({ plant, ...options }) => redisAway({ ...options, ...(plant && { plant: 'no-exchange-up' }) }),
+  },
+  proxy: {
+    about: 'a proxy in front that cuts after 60 s: who called is known, idle agents stay, dead peers go',
+    plants: proxyPlants,
+    needs: ['haproxy'],
+    defaults: { seconds: 600, agents: 1_000, rate: 1 },
+    run: ({ plant, ...options }) => behindProxy({ ...options, plants: plant ? [plant as ProxyPlant] : [] }),
   },
 }

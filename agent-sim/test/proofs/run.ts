@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import postgres from 'postgres'
 import { findRedisServer, startPostgres } from '../../../tools/services.ts'
+import { findHaproxy } from './haproxy.ts'
 import { type Proof, type ProofOptions, proofs } from './proofs.ts'
 import { passed, tableOf } from './verdict.ts'
 
@@ -79,6 +80,7 @@ async function withDatabase<T>(work: (database: ProofOptions['database']) => Pro
 async function main(): Promise<number> {
   const { name, proof, options } = read()
   if (!findRedisServer()) throw new Error('there is no redis-server on PATH')
+  if (proof.needs?.includes('haproxy') && !findHaproxy()) throw new Error('there is no haproxy on PATH')
   const began = Date.now()
   const say = (line: string) =>
     console.log(`${((Date.now() - began) / 1000).toFixed(1).padStart(7)} s  ${line}`)
