@@ -1,3 +1,6 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { ConfigError, readConfig } from './config.ts'
 
@@ -37,6 +40,33 @@ describe('the configuration', () => {
     expect(read).toThrow(ConfigError)
     expect(read).toThrow(line)
     expect(read).not.toThrow('\n')
+  })
+
+  test('takes each secret from a file', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-config-'))
+    const file = (name: string, text: string) => {
+      writeFileSync(join(folder, name), `${text}\n`, { mode: 0o600 })
+      return join(folder, name)
+    }
+    const config = readConfig({
+      KEYS_DIR: '/keys',
+      DATABASE_URL_FILE: file('database', 'postgres://a/svc'),
+      DATABASE_APP_URL_FILE: file('app', 'postgres://b/svc'),
+      DATABASE_WORKER_URL_FILE: file('worker', 'postgres://c/svc'),
+      REDIS_URL_FILE: file('redis', 'redis://d'),
+      EDGE_SHARED_KEY_FILE: file('edge', 'k'.repeat(32)),
+      RELEASE_TOKEN_FILE: file('token', 't'),
+    })
+    rmSync(folder, { recursive: true })
+    expect([config.databaseUrl, config.databaseAppUrl, config.databaseWorkerUrl, config.redisUrl]).toEqual([
+      'postgres://a/svc',
+      'postgres://b/svc',
+      'postgres://c/svc',
+      'redis://d',
+    ])
+    expect([config.edgeSharedKey, config.releaseHost.token]).toEqual(['k'.repeat(32), 't'])
+    expect(() => readConfig({ ...least, RELEASE_TOKEN_FILE: '/absent' })).toThrow(ConfigError)
+    expect(() => readConfig({ ...least, REDIS_URL_FILE: '/absent' })).toThrow(/^REDIS_URL_FILE: cannot read/)
   })
 
   test('reads lists and numbers of the pipeline', () => {

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { releaseKey } from '@svc/proto'
+import { releaseKey, SecretFileError, withSecretFiles } from '@svc/proto'
 import { z } from 'zod'
 import { Pipeline } from './pipeline.ts'
 
@@ -122,9 +122,28 @@ function complain(error: z.ZodError, nameOf: (key: string) => string): ConfigErr
 const withoutEmpty = (env: Record<string, string | undefined>) =>
   Object.fromEntries(Object.entries(env).filter(([, value]) => value !== undefined && value !== ''))
 
+/** Variables that may be given as a file: `DATABASE_URL_FILE`, and so on. */
+const secrets = [
+  'DATABASE_URL',
+  'DATABASE_APP_URL',
+  'DATABASE_WORKER_URL',
+  'REDIS_URL',
+  'EDGE_SHARED_KEY',
+  'RELEASE_TOKEN',
+] as const
+
+function withSecrets(env: Record<string, string | undefined>) {
+  try {
+    return withSecretFiles(env, secrets)
+  } catch (error) {
+    if (error instanceof SecretFileError) throw new ConfigError(error.message)
+    throw error
+  }
+}
+
 /** The configuration of one process. @throws ConfigError for the first variable that is wrong */
 export function readConfig(variables: Record<string, string | undefined>) {
-  const given = withoutEmpty(variables)
+  const given = withoutEmpty(withSecrets(variables))
   const parsed = Environment.safeParse(given, { reportInput: true })
   if (!parsed.success) throw complain(parsed.error, String)
   const pipeline = Pipeline.safeParse(

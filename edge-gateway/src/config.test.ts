@@ -1,4 +1,6 @@
-import { availableParallelism } from 'node:os'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { ConfigError, readConfig } from './config.ts'
 
@@ -33,6 +35,22 @@ describe('the configuration', () => {
       GATEWAY_METRICS_PORT: 'off',
     })
     expect([config.redisUrl, config.tls, config.metrics]).toEqual([undefined, undefined, undefined])
+  })
+
+  it('takes its secrets from files', () => {
+    const folder = mkdtempSync(join(tmpdir(), 'svc-config-'))
+    const file = (name: string, text: string) => {
+      writeFileSync(join(folder, name), `${text}\n`, { mode: 0o600 })
+      return join(folder, name)
+    }
+    const config = readConfig({
+      EDGE_SHARED_KEY_FILE: file('edge', 'k'.repeat(32)),
+      REDIS_URL_FILE: file('redis', 'redis://d'),
+    })
+    rmSync(folder, { recursive: true })
+    expect([config.sharedKey, config.redisUrl]).toEqual(['k'.repeat(32), 'redis://d'])
+    expect(() => readConfig({ ...key, EDGE_SHARED_KEY_FILE: '/x' })).toThrow(ConfigError)
+    expect(() => readConfig({ ...key, EDGE_SHARED_KEY_FILE: '/x' })).toThrow('EDGE_SHARED_KEY is set, too')
   })
 
   it('has one worker unless told otherwise, or one per core', () => {

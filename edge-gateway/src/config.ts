@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
+import { SecretFileError, withSecretFiles } from '@svc/proto'
 import { z } from 'zod'
 
 const port = z.coerce.number().int().min(0).max(65_535)
@@ -120,12 +121,24 @@ const isLoopback = (host: string) => host === 'localhost' || host === '::1' || h
 /** A new name for each start: what an earlier process held is not ours. */
 const newNode = () => `edge-${randomBytes(6).toString('hex')}`
 
+/** Variables that may be given as a file: `REDIS_URL_FILE`, and so on. */
+const secrets = ['REDIS_URL', 'EDGE_SHARED_KEY'] as const
+
+const withSecrets = (env: Record<string, string | undefined>) => {
+  try {
+    return withSecretFiles(env, secrets)
+  } catch (error) {
+    if (error instanceof SecretFileError) throw new ConfigError(error.message)
+    throw error
+  }
+}
+
 /**
  * The whole configuration, from environment variables. Throws a {@link ConfigError} naming the first that is wrong. In production
  * agents are only served in the clear from loopback or behind trusted proxies.
  */
 export function readConfig(env: Record<string, string | undefined>): GatewayConfig {
-  const parsed = Environment.safeParse(env)
+  const parsed = Environment.safeParse(withSecrets(env))
   if (!parsed.success) {
     const [issue] = parsed.error.issues
     throw new ConfigError(`${String(issue?.path[0])}: ${issue?.message}`)

@@ -63,6 +63,14 @@ describe('KEYS_DIR', () => {
     expect(() => openMasterKey(dir)).toThrow(join(dir, 'master.key'))
   })
 
+  test('with a key that everybody may read is refused in one line that names it', () => {
+    openKeySet(dir, 'jwt')
+    chmodSync(join(dir, 'jwt-1.pem'), 0o644)
+    expect(() => openKeySet(dir, 'jwt')).toThrow(/jwt-1\.pem: everybody may read it/)
+    chmodSync(join(dir, 'jwt-1.pem'), 0o440)
+    expect(openKeySet(dir, 'jwt').all()).toHaveLength(1)
+  })
+
   test('that is a file is refused in one line that names the variable', () => {
     const file = join(dir, 'file')
     writeFileSync(file, '')

@@ -14,6 +14,7 @@ import {
   readdirSync,
   readFileSync,
   rmSync,
+  statSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -44,7 +45,11 @@ const livePairs = 2
 /** Written whole or not at all, readable by its owner alone; false when the name was taken by a process that was quicker. */
 function writeOnce(path: string, text: string): boolean {
   const draft = `${path}.${randomBytes(6).toString('hex')}`
-  writeFileSync(draft, text, { mode: 0o600, flag: 'wx' })
+  try {
+    writeFileSync(draft, text, { mode: 0o600, flag: 'wx' })
+  } catch (error) {
+    throw new KeyError(`cannot make ${path} (KEYS_DIR): ${(error as Error).message}`, { cause: error })
+  }
   try {
     linkSync(draft, path)
     return true
@@ -56,20 +61,34 @@ function writeOnce(path: string, text: string): boolean {
   }
 }
 
+const othersMayRead = 0o004
+
 function readPrivate(path: string): string {
   try {
+    if (statSync(path).mode & othersMayRead) throw new Error('everybody may read it: chmod o-r it')
     return readFileSync(path, 'utf8')
   } catch (error) {
     throw new KeyError(`cannot read ${path}: ${(error as Error).message}`, { cause: error })
   }
 }
 
+/** Of a folder that is not ours to change: mounted for reading alone, or another user's. Each key is looked at by itself. */
+const notOurs = new Set(['EROFS', 'EPERM'])
+
 function openFolder(dir: string) {
   try {
     mkdirSync(dir, { recursive: true, mode: 0o700 })
-    chmodSync(dir, 0o700)
+    closeToOthers(dir)
   } catch (error) {
     throw new KeyError(`cannot use ${dir} (KEYS_DIR): ${(error as Error).message}`, { cause: error })
+  }
+}
+
+function closeToOthers(dir: string) {
+  try {
+    chmodSync(dir, 0o700)
+  } catch (error) {
+    if (!notOurs.has((error as NodeJS.ErrnoException).code ?? '')) throw error
   }
 }
 

@@ -1,0 +1,59 @@
+#!/bin/sh
+# A copy of the whole database as it runs, checked, and old ones removed. With the pieces that archive-wal.sh keeps it can be brought
+# to any moment since: restore.sh. Run nightly, and before every upgrade.
+#
+#   base-backup.sh FOLDER [KEYS_DIR]
+#
+# The server and its user come from PGHOST, PGPORT, PGUSER and PGPASSFILE; the user needs REPLICATION. KEYS_DIR is copied to
+# FOLDER/keys beside the backups, after the database: a key is made before it is used. Keep FOLDER on another machine's encrypted
+# disk; who has it has everything.
+#
+#   KEEP=7      backups that stay
+#   WAL=DIR     the archive of archive-wal.sh: pieces that no backup needs any more are removed
+#   PG_BIN=DIR  where pg_basebackup and pg_verifybackup are, if not on the path
+set -eu
+
+case $# in 1 | 2) ;; *)
+  echo "usage: base-backup.sh FOLDER [KEYS_DIR]" >&2
+  exit 64
+  ;;
+esac
+folder=$1 keys=${2:-}
+keep=${KEEP:-7}
+case $keep in '' | *[!0-9]* | 0) echo "base-backup: KEEP=$keep is no number from 1" >&2; exit 64 ;; esac
+# Debian keeps some of them off the path.
+for dir in /usr/lib/postgresql/*/bin; do PATH=$PATH:$dir; done
+[ -z "${PG_BIN:-}" ] || PATH=$PG_BIN:$PATH
+
+umask 077
+mkdir -p "$folder"
+# What a run left that was killed.
+find "$folder" -mindepth 1 -maxdepth 1 -name '.*.partial' -mtime +0 -exec rm -rf {} +
+name=$(date -u +%Y%m%dT%H%M%SZ)
+draft=$folder/.$name.partial
+trap 'rm -rf "$draft"' EXIT
+
+pg_basebackup --pgdata="$draft" --format=plain --wal-method=stream --checkpoint=fast \
+  --label="svc $name" --manifest-checksums=SHA256 --no-password
+pg_verifybackup --quiet "$draft"
+mv "$draft" "$folder/$name"
+
+if [ -n "$keys" ]; then
+  mkdir -p "$folder/keys"
+  # None is removed here: what an old backup was sealed under must be found again.
+  cp -p "$keys"/*.pem "$keys"/master.key "$folder/keys/"
+fi
+sync
+
+# Names sort by their time.
+oldest=$name
+remove=$(find "$folder" -mindepth 1 -maxdepth 1 -type d -name '2*Z' | sort -r | tail -n +$((keep + 1)))
+for old in $remove; do rm -rf "$old"; done
+for kept in $(find "$folder" -mindepth 1 -maxdepth 1 -type d -name '2*Z' | sort -r); do oldest=${kept##*/}; done
+
+if [ -n "${WAL:-}" ]; then
+  first=$(sed -n 's/^START WAL LOCATION: .*(file \([0-9A-F]*\))$/\1/p' "$folder/$oldest/backup_label")
+  [ -n "$first" ] || { echo "base-backup: $folder/$oldest/backup_label names no piece" >&2; exit 1; }
+  pg_archivecleanup "$WAL" "$first"
+fi
+echo "$folder/$name"
