@@ -75,8 +75,19 @@ const Environment = z.object({
     z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// address' }).optional(),
   ),
   EXCHANGE_URL: z
-    .url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
-    .default('http://127.0.0.1:8081/internal/edge/exchange'),
+    .string()
+    .default('http://127.0.0.1:8081/internal/edge/exchange')
+    .transform((text) =>
+      text
+        .split(',')
+        .map((part) => part.trim())
+        .filter(Boolean),
+    )
+    .pipe(
+      z
+        .array(z.url({ protocol: /^https?$/, error: 'must be http:// or https:// addresses' }))
+        .min(1, 'must be at least one address'),
+    ),
   EDGE_SHARED_KEY: z.string({ error: 'must be set' }).min(32, 'must have at least 32 characters'),
   TRUSTED_PROXIES: cidrs,
   TLS_CERT_FILE: optional,
@@ -101,7 +112,8 @@ export interface GatewayConfig {
   workers: number
   /** absent: claims stay in this process */
   redisUrl: string | undefined
-  exchangeUrl: string
+  /** of control planes that share a database; the next is asked where one does not answer */
+  exchangeUrls: readonly string[]
   sharedKey: string
   /** CIDR ranges whose word about a client's address counts */
   trustedProxies: readonly string[]
@@ -169,7 +181,7 @@ export function readConfig(env: Record<string, string | undefined>): GatewayConf
     idleSeconds: given.GATEWAY_IDLE_SECONDS,
     workers,
     redisUrl: given.REDIS_URL,
-    exchangeUrl: given.EXCHANGE_URL,
+    exchangeUrls: given.EXCHANGE_URL,
     sharedKey: given.EDGE_SHARED_KEY,
     trustedProxies: given.TRUSTED_PROXIES,
     tls,

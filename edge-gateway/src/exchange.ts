@@ -8,7 +8,8 @@ import { Cargo } from './uplink/cargo.ts'
 export { ExchangeDown } from './uplink/exchange-call.ts'
 
 export interface ExchangeDeps {
-  url: string
+  /** of control planes, at least one */
+  urls: readonly string[]
   /** shared with the control plane (`EDGE_SHARED_KEY`) */
   key: string
   node: string
@@ -55,7 +56,7 @@ export class Exchange {
 
   constructor(deps: ExchangeDeps) {
     this.#deps = deps
-    this.#call = new ExchangeCall(deps.url, deps.key)
+    this.#call = new ExchangeCall(deps.urls, deps.key)
     this.#cargo = new Cargo({ ...deps, call: (up) => this.#carryUp(up) })
   }
 

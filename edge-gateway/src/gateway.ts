@@ -337,7 +337,7 @@ export class Gateway implements Host {
       for (const message of messages) this.#downlink.take(message)
     }
     return new Exchange({
-      url: this.#config.exchangeUrl,
+      urls: this.#config.exchangeUrls,
       key: this.#config.sharedKey,
       node: this.node,
       version: this.#config.version,

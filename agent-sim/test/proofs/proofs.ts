@@ -1,5 +1,6 @@
 import { behindProxy, type ProxyPlant, proxyPlants } from './proxy/proxy.ts'
 import { type RedisAway, redisAway } from './redis-away.ts'
+import { type TwoNodesPlant, twoNodes, twoNodesPlants } from './two-nodes/two-nodes.ts'
 import type { Row } from './verdict.ts'
 
 /** What every proof can be told. */
@@ -11,6 +12,8 @@ export interface Proof {
   plants: readonly string[]
   /** programs that it needs beside redis-server */
   needs?: readonly 'haproxy'[]
+  /** it starts a server of its own */
+  ownDatabase?: true
   defaults: { seconds: number; agents: number; rate: number }
   run(options: ProofOptions): Promise<Row[]>
 }
@@ -29,5 +32,13 @@ export const proofs: Record<string, Proof> = {
     needs: ['haproxy'],
     defaults: { seconds: 600, agents: 1_000, rate: 1 },
     run: ({ plant, ...options }) => behindProxy({ ...options, plants: plant ? [plant as ProxyPlant] : [] }),
+  },
+  'two-nodes': {
+    about: 'two of each behind HAProxy: whatever is killed, nothing is lost or done twice',
+    plants: twoNodesPlants,
+    needs: ['haproxy'],
+    ownDatabase: true,
+    defaults: { seconds: 120, agents: 400, rate: 20 },
+    run: ({ plant, ...options }) => twoNodes({ ...options, plants: plant ? [plant as TwoNodesPlant] : [] }),
   },
 }
