@@ -32,12 +32,17 @@ function giveUp(error: unknown): never {
   process.exit(error instanceof ConfigError ? badConfiguration : 1)
 }
 
+/** Guards that a test of this program takes away, to see it fail. */
+const without = new Set(
+  process.env['NODE_ENV'] === 'test' ? process.env['SVC_TEST_WITHOUT']?.split(',') : undefined,
+)
+
 async function main() {
   const role = roleOf(process.argv.slice(2))
   const config = readConfig(process.env)
   // In the turn that they are written in: last words must not wait for a reader that is gone, as the default destination would.
   const logger = pino({ level: config.logLevel }, pino.destination({ dest: 1, sync: true }))
-  const controlPlane = await buildControlPlane({ config, logger, role })
+  const controlPlane = await buildControlPlane({ config, logger, role, without })
 
   let stopping = false
   const stop = (signal: NodeJS.Signals) => {

@@ -56,6 +56,11 @@ export class OwnPostgres {
     }
   }
 
+  /** The superuser's, to no database of the product. */
+  get adminUrl(): string {
+    return this.#server.url
+  }
+
   kill(): Promise<void> {
     return this.#server.kill()
   }

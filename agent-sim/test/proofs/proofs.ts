@@ -1,5 +1,6 @@
 import { behindProxy, type ProxyPlant, proxyPlants } from './proxy/proxy.ts'
 import { type RedisAway, redisAway } from './redis-away.ts'
+import { restore } from './restore/restore.ts'
 import { type TwoNodesPlant, twoNodes, twoNodesPlants } from './two-nodes/two-nodes.ts'
 import type { Row } from './verdict.ts'
 
@@ -40,5 +41,12 @@ export const proofs: Record<string, Proof> = {
     ownDatabase: true,
     defaults: { seconds: 120, agents: 400, rate: 20 },
     run: ({ plant, ...options }) => twoNodes({ ...options, plants: plant ? [plant as TwoNodesPlant] : [] }),
+  },
+  restore: {
+    about: 'the database goes back to an earlier moment, and agents know better: nothing is done twice',
+    plants: ['no-notice'],
+    ownDatabase: true,
+    defaults: { seconds: 60, agents: 300, rate: 20 },
+    run: ({ plant, ...options }) => restore({ ...options, ...(plant && { plant: 'no-notice' }) }),
   },
 }

@@ -80,9 +80,10 @@ export class System {
     return node
   }
 
-  async startRole(role: Role): Promise<void> {
+  /** @param variables over what is set otherwise, for this life of it */
+  async startRole(role: Role, variables: Environment = {}): Promise<void> {
     const args = ['--role', role]
-    const env = this.#environment
+    const env = { ...this.#environment, ...variables }
     this.#programs.set(
       role,
       await startProgram({ entry: 'control-plane', args, env, ready: /control plane is up/ }),
