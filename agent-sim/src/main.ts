@@ -52,6 +52,7 @@ program
       .argParser(mix)
       .default(parseMix('websocket'), 'websocket'),
   )
+  .option('--mqtt-keepalive <s>', 'over MQTT: ping after so many seconds of silence; 40', whole)
   .option('--seed <n>', 'moves which device has which transport', whole, 0)
   .option(
     '--churn <per-minute>',

@@ -91,9 +91,11 @@ export class FarEnd {
     let client = ''
     const unacknowledged: number[] = []
     const wire: MqttEnd = speakMqtt(stream, {
-      connect: ({ clientId, username, password, clean }) => {
+      connect: ({ clientId, username, password, clean, keepalive }) => {
         client = clientId
-        this.said.push(`connect ${clientId} ${username} ${password}${clean ? ' clean' : ''}`)
+        this.said.push(
+          `connect ${clientId} ${username} ${password}${clean ? ' clean' : ''} keepalive ${keepalive}`,
+        )
         return this.returnCode
       },
       subscribe: (topic, qos) => {

@@ -4,7 +4,13 @@ import { generate, type IPublishPacket, type Packet, parser } from 'mqtt-packet'
 /** What the client of {@link speakMqtt} says, and how it is answered. */
 export interface MqttTalk {
   /** The return code of CONNACK; 0: it is in. */
-  connect(client: { clientId: string; username: string; password: string; clean: boolean }): number
+  connect(client: {
+    clientId: string
+    username: string
+    password: string
+    clean: boolean
+    keepalive: number
+  }): number
   /** It subscribed; false: it may not. */
   subscribe(topic: string, qos: number): boolean
   /** It published; false: it gets no PUBACK. */
@@ -32,8 +38,8 @@ export function speakMqtt(stream: Duplex, talk: MqttTalk): MqttEnd {
 
   const answer = (packet: Packet) => {
     if (packet.cmd === 'connect') {
-      const { clientId, username = '', password = '', clean = false } = packet
-      const returnCode = talk.connect({ clientId, username, password: password.toString(), clean })
+      const { clientId, username = '', password = '', clean = false, keepalive = 0 } = packet
+      const returnCode = talk.connect({ clientId, username, password: password.toString(), clean, keepalive })
       write({ cmd: 'connack', returnCode, sessionPresent: false })
       if (returnCode !== 0) stream.end()
     } else if (packet.cmd === 'subscribe') {

@@ -6,6 +6,7 @@ import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Clock } from './adapters/clock.ts'
 import type { Config } from './config.ts'
 import { type Core, openCore } from './core.ts'
+import { noticeLife } from './engines/lives/notice.ts'
 import { prepareSchema } from './db/prepare.ts'
 import { type WorkerDb, workerDb } from './kernel/db.ts'
 import type { Ports } from './kernel/ports.ts'
@@ -30,6 +31,8 @@ export interface ControlPlaneOptions {
   logger?: FastifyBaseLogger
   /** `api` answers HTTP, `worker` does what happens without a request; default both */
   role?: Role
+  /** guards that a proof takes away, to see itself fail: `notice_restore`, without which a restored database is taken for the same */
+  without?: ReadonlySet<string>
 }
 
 export interface ControlPlane {
@@ -71,7 +74,7 @@ async function openOn(
  * @throws DatabaseError, MigrationError, KeyError: one line each
  */
 export async function buildControlPlane(options: ControlPlaneOptions): Promise<ControlPlane> {
-  const { config } = options
+  const { config, without = new Set() } = options
   const logger = options.logger ?? pino({ level: config.logLevel })
   const registry = new Registry()
   collectDefaultMetrics({ register: registry })
@@ -85,10 +88,21 @@ export async function buildControlPlane(options: ControlPlaneOptions): Promise<C
   }
   const core = await openOn(bus, closeBus, options, logger)
   const db = workerDb(core.pools.worker, { kind: 'system' })
+  const life = () => noticeLife({ db, app: core.pools.app, askMs: config.pipeline.askAgainMs, log: logger })
+  // Before anything is offered, swept or due: this may be a database that was restored.
+  if (!without.has('notice_restore')) await life()
   let draining = false
   const ready = () =>
     readiness({ sql: core.pools.app, bus, schema: () => flaw(core.pools.worker), draining: () => draining })
-  const listening = new Listening({ core, db, registry, logger, ready, role: options.role ?? 'all' })
+  const listening = new Listening({
+    core,
+    db,
+    registry,
+    logger,
+    ready,
+    role: options.role ?? 'all',
+    ...(!without.has('notice_restore') && { life }),
+  })
 
   let serves = false
   const closeAll = async () => {

@@ -25,6 +25,8 @@ export interface ListeningDeps {
   logger: FastifyBaseLogger
   ready: () => Promise<Readiness>
   role: Role
+  /** the number of the database's present life; absent: gateways are not told of it */
+  life?: () => Promise<number>
 }
 
 /** What answers and works while the control plane is up; closes what was opened, also when opening stopped half-way. */
@@ -64,7 +66,7 @@ export class Listening {
   }
 
   #internal(): Promise<string> {
-    const { core, logger, registry } = this.#deps
+    const { core, logger, registry, life } = this.#deps
     const { edgeSharedKey, heartbeatIntervalMs, internalHost: host, internalPort: port } = core.config
     const { ports, pools } = core
     const app = internalApp({
@@ -74,6 +76,7 @@ export class Listening {
       heartbeatIntervalMs,
       registry,
       logger,
+      ...(life && { life }),
     })
     return this.#listen(app, { host, port, variable: 'INTERNAL_PORT' })
   }

@@ -34,6 +34,11 @@ function giveUp(error: unknown): never {
   process.exit(error instanceof ConfigError ? badConfiguration : 1)
 }
 
+/** Guards that a test of this program takes away, to see it fail. */
+const without = new Set(
+  process.env['NODE_ENV'] === 'test' ? process.env['SVC_TEST_WITHOUT']?.split(',') : undefined,
+)
+
 async function main() {
   const role = roleOf(process.argv.slice(2))
   const config = readConfig(process.env)
@@ -57,7 +62,7 @@ async function main() {
     process.exit(1)
   })
 
-  const built = await buildControlPlane({ config, logger, role })
+  const built = await buildControlPlane({ config, logger, role, without })
   running.controlPlane = built
   const addresses = await built.listen().catch(async (error: unknown) => {
     await built.close()

@@ -11,6 +11,8 @@ export const Pipeline = z.object({
   commandLeaseMs: ms(30_000),
   /** what a command gets over its own time limit before the server ends it (promise P4) */
   deadlineGraceMs: ms(60_000),
+  /** after the database was restored: devices are asked what they know of older commands for so long */
+  askAgainMs: ms(86_400_000),
   commandSweepMs: ms(5_000),
   /** a release that was offered is not offered again before this */
   updateOfferMs: ms(600_000),

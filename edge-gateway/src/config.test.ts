@@ -15,7 +15,7 @@ describe('the configuration', () => {
       mqtt: { host: '127.0.0.1', port: 1883, tlsPort: 8883 },
       metrics: { host: '127.0.0.1', port: 9465 },
       redisUrl: undefined,
-      exchangeUrl: 'http://127.0.0.1:8081/internal/edge/exchange',
+      exchangeUrls: ['http://127.0.0.1:8081/internal/edge/exchange'],
       trustedProxies: [],
       tls: undefined,
     })
@@ -66,6 +66,16 @@ describe('the configuration', () => {
     expect(mqttOf({ MQTT_PORT: '0', MQTTS_PORT: 'off' })).toMatchObject({ port: 0, tlsPort: undefined })
   })
 
+  it('takes several control planes', () => {
+    const { exchangeUrls } = readConfig({ ...key, EXCHANGE_URL: 'http://a:8081/x, https://b/x' })
+    expect(exchangeUrls).toEqual(['http://a:8081/x', 'https://b/x'])
+  })
+
+  it('takes another idle time, within what can be timed', () => {
+    const idle = (given?: string) => readConfig({ ...key, GATEWAY_IDLE_SECONDS: given }).idleSeconds
+    expect([idle(), idle(''), idle('8')]).toEqual([undefined, undefined, 8])
+  })
+
   it('reads a list of trusted proxies', () => {
     const { trustedProxies } = readConfig({ ...key, TRUSTED_PROXIES: '10.0.0.0/8, 2001:db8::/32,192.0.2.1' })
     expect(trustedProxies).toEqual(['10.0.0.0/8', '2001:db8::/32', '192.0.2.1'])
@@ -75,6 +85,8 @@ describe('the configuration', () => {
     ['EDGE_SHARED_KEY', {}],
     ['EDGE_SHARED_KEY', { EDGE_SHARED_KEY: 'short' }],
     ['GATEWAY_PORT', { ...key, GATEWAY_PORT: '99999' }],
+    ['GATEWAY_IDLE_SECONDS', { ...key, GATEWAY_IDLE_SECONDS: '4' }],
+    ['GATEWAY_IDLE_SECONDS', { ...key, GATEWAY_IDLE_SECONDS: '1000' }],
     ['GATEWAY_PORT', { ...key, GATEWAY_PORT: 'https' }],
     ['GATEWAY_NODE', { ...key, GATEWAY_NODE: 'a b' }],
     ['GATEWAY_METRICS_PORT', { ...key, GATEWAY_METRICS_PORT: 'on' }],
@@ -87,6 +99,8 @@ describe('the configuration', () => {
     ['GATEWAY_NODE', { ...key, ...redis, GATEWAY_WORKERS: '2', GATEWAY_NODE: 'n'.repeat(57) }],
     ['REDIS_URL', { ...key, REDIS_URL: 'http://127.0.0.1' }],
     ['EXCHANGE_URL', { ...key, EXCHANGE_URL: 'nowhere' }],
+    ['EXCHANGE_URL', { ...key, EXCHANGE_URL: 'http://a:8081/x, ftp://b' }],
+    ['EXCHANGE_URL', { ...key, EXCHANGE_URL: ',' }],
     ['TRUSTED_PROXIES', { ...key, TRUSTED_PROXIES: '10.0.0.0/33' }],
     ['TRUSTED_PROXIES', { ...key, TRUSTED_PROXIES: 'proxy.example' }],
     ['TLS_KEY_FILE', { ...key, TLS_CERT_FILE: 'cert.pem' }],

@@ -13,6 +13,9 @@ const maxWorkers = 64
 /** of a node's name; each worker adds its number to it */
 const [longestName, roomForNumber] = [64, 8]
 
+/** seconds: what uWebSockets.js can time */
+const [shortestIdle, longestIdle] = [8, 960]
+
 const isCidr = (text: string) => {
   const [address = '', bits, ...rest] = text.split('/')
   const family = isIP(address)
@@ -45,6 +48,15 @@ const Environment = z.object({
       .regex(/^[\w.-]{1,64}$/, 'must be up to 64 of A-Z a-z 0-9 _ . -')
       .optional(),
   ),
+  GATEWAY_IDLE_SECONDS: z.preprocess(
+    absent,
+    z.coerce
+      .number({ error: 'must be a number of seconds' })
+      .int()
+      .min(shortestIdle, `must be at least ${shortestIdle}`)
+      .max(longestIdle, `must be at most ${longestIdle}`)
+      .optional(),
+  ),
   GATEWAY_METRICS_HOST: z.string().min(1).default('127.0.0.1'),
   GATEWAY_METRICS_PORT: z.union([z.literal('off'), port]).default(9465),
   MQTT_HOST: z.string().min(1).default('127.0.0.1'),
@@ -63,8 +75,19 @@ const Environment = z.object({
     z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// address' }).optional(),
   ),
   EXCHANGE_URL: z
-    .url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' })
-    .default('http://127.0.0.1:8081/internal/edge/exchange'),
+    .string()
+    .default('http://127.0.0.1:8081/internal/edge/exchange')
+    .transform((text) =>
+      text
+        .split(',')
+        .map((part) => part.trim())
+        .filter(Boolean),
+    )
+    .pipe(
+      z
+        .array(z.url({ protocol: /^https?$/, error: 'must be http:// or https:// addresses' }))
+        .min(1, 'must be at least one address'),
+    ),
   EDGE_SHARED_KEY: z.string({ error: 'must be set' }).min(32, 'must have at least 32 characters'),
   TRUSTED_PROXIES: cidrs,
   TLS_CERT_FILE: optional,
@@ -83,11 +106,14 @@ export interface GatewayConfig {
   /** this process among all gateways, also over restarts */
   node: string
   metrics: { host: string; port: number } | undefined
+  /** a WebSocket that carried nothing for so long is cut, after a ping in time; absent: see the limits */
+  idleSeconds?: number | undefined
   /** gateways that share the ports, each a process and a node of its own */
   workers: number
   /** absent: claims stay in this process */
   redisUrl: string | undefined
-  exchangeUrl: string
+  /** of control planes that share a database; the next is asked where one does not answer */
+  exchangeUrls: readonly string[]
   sharedKey: string
   /** CIDR ranges whose word about a client's address counts */
   trustedProxies: readonly string[]
@@ -152,9 +178,10 @@ export function readConfig(env: Record<string, string | undefined>): GatewayConf
       given.GATEWAY_METRICS_PORT === 'off'
         ? undefined
         : { host: given.GATEWAY_METRICS_HOST, port: given.GATEWAY_METRICS_PORT },
+    idleSeconds: given.GATEWAY_IDLE_SECONDS,
     workers,
     redisUrl: given.REDIS_URL,
-    exchangeUrl: given.EXCHANGE_URL,
+    exchangeUrls: given.EXCHANGE_URL,
     sharedKey: given.EDGE_SHARED_KEY,
     trustedProxies: given.TRUSTED_PROXIES,
     tls,

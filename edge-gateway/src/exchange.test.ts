@@ -19,14 +19,14 @@ afterEach(async () => {
   await plane.stop()
 })
 
-const make = (more: { url?: string; key?: string } & Partial<Limits> = {}) => {
+const make = (more: { url?: string; urls?: string[]; key?: string } & Partial<Limits> = {}) => {
   const taken: svc.v1.ExchangeAnswer[] = []
   const delivered: Uint8Array[] = []
   const counters = new Counters()
   const states: [up: boolean, why: string | undefined][] = []
-  const { url = plane.url, key = plane.key, ...limits } = more
+  const { url = plane.url, urls = [url], key = plane.key, ...limits } = more
   const exchange = new Exchange({
-    url,
+    urls,
     key,
     node: 'n1',
     version: '1',
@@ -52,6 +52,27 @@ describe('the exchange', () => {
     const [first, second] = plane.requests
     expect(first).toMatchObject({ node: 'n1', version: '1', connections: 7, revocationsSinceMs: 0 })
     expect(second?.revocationsSinceMs).toBeGreaterThan(Date.now() - 10_000)
+  })
+
+  it('asks another control plane where one is away, at once, and stays with it', async () => {
+    const other = await new ControlPlane().start()
+    try {
+      const { exchange, states } = make({ urls: ['http://127.0.0.1:1/x', plane.url, other.url] })
+      await exchange.poll()
+      await exchange.poll()
+      expect([plane.requests.length, other.requests.length]).toEqual([2, 0])
+      plane.away = true
+      await exchange.ask(newDevice().id)
+      expect(other.requests.length).toBe(1)
+      expect(states).toEqual([[true, undefined]])
+      other.away = true
+      await expect(exchange.ask(newDevice().id)).rejects.toThrow(ExchangeDown)
+      plane.away = false
+      await exchange.poll()
+      expect(exchange.up).toBe(true)
+    } finally {
+      await other.stop()
+    }
   })
 
   it('asks for everybody of one moment at once, and for each only once', async () => {

@@ -8,7 +8,8 @@ import { Cargo } from './uplink/cargo.ts'
 export { ExchangeDown } from './uplink/exchange-call.ts'
 
 export interface ExchangeDeps {
-  url: string
+  /** of control planes, at least one */
+  urls: readonly string[]
   /** shared with the control plane (`EDGE_SHARED_KEY`) */
   key: string
   node: string
@@ -47,6 +48,7 @@ export class Exchange {
   readonly #watchers = new Set<() => void>()
   readonly #questions = new Map<string, Question>()
   #cursorMs = 0
+  #life = 0
   #running: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #closed = false
@@ -55,7 +57,7 @@ export class Exchange {
 
   constructor(deps: ExchangeDeps) {
     this.#deps = deps
-    this.#call = new ExchangeCall(deps.url, deps.key)
+    this.#call = new ExchangeCall(deps.urls, deps.key)
     this.#cargo = new Cargo({ ...deps, call: (up) => this.#carryUp(up) })
   }
 
@@ -125,7 +127,10 @@ export class Exchange {
     try {
       const answer = await this.#ask(asked)
       await take(answer)
-      this.#cursorMs = Math.max(this.#cursorMs, answer.revocationsCursorMs)
+      // In another life of the database other credentials are dead: all that it keeps, once.
+      const isAnother = answer.life > this.#life
+      if (isAnother) this.#life = answer.life
+      this.#cursorMs = isAnother ? 0 : Math.max(this.#cursorMs, answer.revocationsCursorMs)
       counters.exchanges++
       this.#set(true)
       this.#answer(asked)

@@ -18,6 +18,7 @@ import { type Limits, limits as defaults } from './ops/limits.ts'
 import { Meters, type Metrics } from './ops/metrics.ts'
 import { ServerClock } from './ops/server-clock.ts'
 import { Revocations } from './revocations.ts'
+import { Life } from './life.ts'
 import { type Desk, route } from './router/router.ts'
 import { type AdmitDeps, greet } from './session/admit.ts'
 import { effectsOf } from './session/effects.ts'
@@ -48,7 +49,7 @@ export interface GatewayOptions {
   /**
    * guards that a proof takes away, to see itself fail: `exchange_up`, without which nothing goes up while the bus is away;
    * `descriptor_guard`, without which it listens until descriptors have run out; `taken_when_accepted`, without which what is said
-   * counts as handed on before it is
+   * counts as handed on before it is; `all_forwarded_lines`, without which a client that sends `X-Forwarded-For` itself says who it is
    */
   without?: ReadonlySet<string>
 }
@@ -87,13 +88,14 @@ export class Gateway implements Host {
   readonly #uplink: Uplink
   readonly #releases: Releases
   readonly #exchange: Exchange
+  readonly #life: Life
   readonly #downlink: Downlink
   readonly #admission: AdmitDeps
   readonly #effects: ReturnType<typeof effectsOf>
   readonly #desk: Desk
   readonly #unwatch: Unsubscribe
   readonly #sharesPorts: boolean
-  readonly #takenAtOnce: boolean
+  readonly #without: ReadonlySet<string>
   readonly #descriptors: DescriptorGuard
   readonly #meters = new Meters(this.#counters, () => this.stats())
   #accepting = false
@@ -111,7 +113,7 @@ export class Gateway implements Host {
     this.#config = config
     this.#bus = bus
     this.#log = (logger ?? pino({ level: config.logLevel })).child({ node: config.node })
-    this.#limits = { ...defaults, ...limits }
+    this.#limits = { ...defaults, ...(config.idleSeconds && { idleSeconds: config.idleSeconds }), ...limits }
     this.allowance = allowanceOf(this.#limits)
     const shared = {
       bus,
@@ -123,7 +125,7 @@ export class Gateway implements Host {
     }
     this.#transport = transport
     this.#sharesPorts = sharesPorts
-    this.#takenAtOnce = without.has('taken_when_accepted')
+    this.#without = without
     this.#descriptors = new DescriptorGuard({
       ...shared,
       log: this.#log,
@@ -137,6 +139,17 @@ export class Gateway implements Host {
     this.#revocations = new Revocations(this.#claims, this.#registry, this.#counters)
     this.#keepalive = new Keepalive(this.#limits)
     this.#outbound = new Outbound(this.#limits, this.#counters)
+    this.#life = new Life({
+      residents: this.#registry.residents,
+      ask: (deviceId) => this.#exchange.ask(deviceId),
+      changed: (life, connections) =>
+        this.#log.warn(
+          { life, connections },
+          'another life of the database: all connections are asked about anew',
+        ),
+      failed: (error) =>
+        this.#log.warn({ err: error }, 'a restored database could not be asked about connections'),
+    })
     this.#exchange = this.#makeExchange()
     const carrier = without.has('exchange_up') ? streams(bus) : streamsOrExchange(bus, this.#exchange)
     this.#uplink = new Uplink({ ...shared, carrier, nowMs })
@@ -144,7 +157,11 @@ export class Gateway implements Host {
     this.#downlink = new Downlink({
       ...shared,
       outbound: this.#outbound,
-      revoke: (revocations) => this.#revocations.carryOut(revocations),
+      // What is published does not say in which life.
+      revoke: (revocations) =>
+        this.#revocations.carryOut(
+          revocations.map((one) => ({ ...one, life: one.life || this.#life.number })),
+        ),
       raise: (deviceId, epoch) => void this.#claims.hold([{ deviceId, epoch, node: '' }]).catch(failed),
     })
     this.#admission = {
@@ -154,6 +171,7 @@ export class Gateway implements Host {
       // The clock gives milliseconds; by chance below that, two nodes that cannot hear of each other do not admit one device at the
       // same epoch, of which neither would ever be refused.
       nowUs: () => nowMs() * 1000 + Math.floor(Math.random() * 1000),
+      life: () => this.#life.number,
       ask: (deviceId) => this.#exchange.ask(deviceId),
       evict: ({ node }, deviceId, belowEpoch) => this.#evict(node, deviceId, belowEpoch),
     }
@@ -268,7 +286,7 @@ export class Gateway implements Host {
         this.#registry.enter(session)
         this.#descriptors.came()
         this.#keepalive.watch(session, this.#limits.helloWithinMs)
-        return this.#takenAtOnce ? takingAtOnce(session) : session
+        return this.#without.has('taken_when_accepted') ? takingAtOnce(session) : session
       },
       rejected: (status) => count(this.#counters.rejected, String(status)),
       strayed: (reason) => {
@@ -311,6 +329,7 @@ export class Gateway implements Host {
     await Promise.race([this.#releases.settled(), pause(flushWithinMs)])
     this.#transport?.close()
     this.#downlink.close()
+    this.#life.close()
     this.#exchange.close()
     this.#recovery?.stop()
     this.#unwatch()
@@ -337,7 +356,7 @@ export class Gateway implements Host {
       for (const message of messages) this.#downlink.take(message)
     }
     return new Exchange({
-      url: this.#config.exchangeUrl,
+      urls: this.#config.exchangeUrls,
       key: this.#config.sharedKey,
       node: this.node,
       version: this.#config.version,
@@ -347,10 +366,12 @@ export class Gateway implements Host {
       // Others may notice its return later than this node does; until then they publish nothing.
       busAway: () => !this.#bus.up || performance.now() - this.#busChangedAt < this.#limits.busSettlesMs,
       deliver,
-      take: async ({ revocations, profiles, serverTimeMs, messages }) => {
+      take: async ({ revocations, profiles, serverTimeMs, messages, life }) => {
         this.#clock.learn(serverTimeMs)
+        this.#life.heard(life)
         // First: what follows may have to wait for a store that hangs.
         deliver(messages)
+        this.#life.learned(profiles)
         await this.#revocations.carryOut(revocations)
         await this.#claims.remember(profiles)
       },
@@ -377,9 +398,9 @@ export class Gateway implements Host {
   }
 
   #sockets(): Promise<Transport> {
-    return socketsOf(this.#config, this.#limits, this.#sharesPorts, (reason) =>
-      this.#log.warn({ reason }, 'uWebSockets.js does not run here: agents are served with ws'),
-    )
+    const withoutEngine = (reason: string) =>
+      this.#log.warn({ reason }, 'uWebSockets.js does not run here: agents are served with ws')
+    return socketsOf(this.#config, this.#limits, this.#sharesPorts, withoutEngine, this.#without)
   }
 
   #failed(error: unknown): void {

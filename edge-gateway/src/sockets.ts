@@ -11,16 +11,19 @@ import { together } from './transport/together.ts'
  *
  * @param shared with other workers of the same supervisor
  * @param withoutEngine told why, when the binary of uWebSockets.js does not run here
+ * @param without guards that a proof takes away
  */
 export async function socketsOf(
   { host, port, tls, trustedProxies, mqtt }: GatewayConfig,
   limits: Limits,
   shared: boolean,
   withoutEngine: (reason: string) => void,
+  without: ReadonlySet<string>,
 ): Promise<Transport> {
   const { idleSeconds, maxBacklogBytes, maxNewcomers } = limits
   const common = { tls, trusted: trustOf(trustedProxies), maxBacklogBytes }
   const overMqtt = new MqttTransport({ ...limits, ...mqtt, ...common, maxStrangers: maxNewcomers })
-  const options = { ...common, host, port, idleSeconds, shared, mqtt: overMqtt.door }
+  const firstLineAlone = without.has('all_forwarded_lines')
+  const options = { ...common, host, port, idleSeconds, shared, firstLineAlone, mqtt: overMqtt.door }
   return together(await chooseTransport(options, withoutEngine), overMqtt)
 }

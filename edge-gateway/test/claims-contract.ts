@@ -28,15 +28,21 @@ export function claimsContract(make: () => ClaimsUnderTest): void {
     const { claims, age } = make()
     const device = newDevice()
     await claims.remember([profileOf(device, more)])
-    const admit = (node = 'n1', at = nowUs(), tokenSha256 = sha256(device)) =>
-      claims.admit({ deviceId: device.id, tokenSha256, node, nowUs: at })
+    const admit = (node = 'n1', at = nowUs(), tokenSha256 = sha256(device), life = 0) =>
+      claims.admit({ deviceId: device.id, tokenSha256, node, nowUs: at, life })
     return { claims, device, admit, age: () => age(device) }
   }
 
   describe('admit', () => {
     it('knows nothing of a device that nobody told it of', async () => {
       const device = newDevice()
-      const request = { deviceId: device.id, tokenSha256: sha256(device), node: 'n1', nowUs: nowUs() }
+      const request = {
+        deviceId: device.id,
+        tokenSha256: sha256(device),
+        node: 'n1',
+        nowUs: nowUs(),
+        life: 0,
+      }
       expect(await make().claims.admit(request)).toEqual({ kind: 'miss' })
     })
 
@@ -109,7 +115,13 @@ export function claimsContract(make: () => ClaimsUnderTest): void {
       const device = newDevice()
       await claims.revoke([{ deviceId: device.id, credentialVersion: 4 }])
       await claims.remember([profileOf(device, { credentialVersion: 4 })])
-      const request = { deviceId: device.id, tokenSha256: sha256(device), node: 'n1', nowUs: nowUs() }
+      const request = {
+        deviceId: device.id,
+        tokenSha256: sha256(device),
+        node: 'n1',
+        nowUs: nowUs(),
+        life: 0,
+      }
       expect(await claims.admit(request)).toEqual({ kind: 'miss' })
     })
 
@@ -185,6 +197,7 @@ export function claimsContract(make: () => ClaimsUnderTest): void {
         tokenSha256: sha256(other),
         node: 'n3',
         nowUs: at,
+        life: 0,
       })
       expect(next).toMatchObject({ epoch: at + 1, evict: { node: 'n1', epoch: at } })
     })
@@ -210,6 +223,44 @@ export function claimsContract(make: () => ClaimsUnderTest): void {
         evicted: [],
       })
       expect(await admit('n2', at)).toMatchObject({ epoch: at + 51, evict: { node: 'n1', epoch: at + 50 } })
+    })
+  })
+
+  describe('another life of the database', () => {
+    const [first, second] = [1_000, 2_000]
+
+    it('is asked about everybody anew, and goes on with the epochs', async () => {
+      const { claims, device, admit } = await known({ life: first })
+      const at = nowUs()
+      const of = (life: number) => admit('n1', at, sha256(device), life)
+      expect(await of(first)).toMatchObject({ kind: 'admitted', epoch: at })
+      expect(await of(second)).toEqual({ kind: 'miss' })
+      await claims.remember([profileOf(device, { life: second })])
+      expect(await of(second)).toMatchObject({ kind: 'admitted', epoch: at + 1 })
+      // A node that has not heard of it yet does not turn back time.
+      expect(await of(first)).toMatchObject({ kind: 'admitted', epoch: at + 2 })
+    })
+
+    it('brings back a credential that died in an earlier one, if it says so, and no late word takes it away', async () => {
+      const { claims, device, admit } = await known({ credentialVersion: 3, life: first })
+      const of = (life: number) => admit('n1', nowUs(), sha256(device), life)
+      await claims.revoke([{ deviceId: device.id, credentialVersion: 3, life: first }])
+      expect(await of(first)).toEqual({ kind: 'miss' })
+      await claims.remember([profileOf(device, { credentialVersion: 1, life: second })])
+      expect(await of(second)).toMatchObject({ kind: 'admitted', credentialVersion: 1 })
+      await claims.revoke([{ deviceId: device.id, credentialVersion: 3, life: first }])
+      await claims.remember([
+        profileOf(device, { credentialVersion: 4, life: first, standing: Standing.STANDING_QUARANTINED }),
+      ])
+      expect(await of(second)).toMatchObject({ kind: 'admitted', credentialVersion: 1 })
+    })
+
+    it('has dead credentials of its own', async () => {
+      const { claims, device, admit } = await known({ life: first })
+      await claims.revoke([{ deviceId: device.id, credentialVersion: 1, life: second }])
+      expect(await admit('n1', nowUs(), sha256(device), second)).toEqual({ kind: 'miss' })
+      await claims.remember([profileOf(device, { life: second })])
+      expect(await admit('n1', nowUs(), sha256(device), second)).toEqual({ kind: 'miss' })
     })
   })
 }

@@ -21,6 +21,8 @@ export class ControlPlane {
   readonly up: Uint8Array[] = []
   /** what the next answers bring down */
   readonly messages: Uint8Array[] = []
+  /** of its database; 0: it knows of none, as an older one */
+  life = 0
   /** of the gateways' host */
   clockAheadMs = 0
   url = ''
@@ -68,17 +70,19 @@ export class ControlPlane {
   }
 
   #answer(request: svc.v1.ExchangeRequest): Uint8Array {
-    const profiles = request.admissions.map(
-      ({ deviceId }) =>
-        this.profiles.get(deviceId ?? '') ?? {
-          deviceId: deviceId ?? '',
-          standing: svc.v1.Standing.STANDING_UNSPECIFIED,
-        },
-    )
+    const { life } = this
+    const profiles = request.admissions.map(({ deviceId }) => ({
+      ...(this.profiles.get(deviceId ?? '') ?? {
+        deviceId: deviceId ?? '',
+        standing: svc.v1.Standing.STANDING_UNSPECIFIED,
+      }),
+      life,
+    }))
     return svc.v1.ExchangeAnswer.encode({
       serverTimeMs: Date.now() + this.clockAheadMs,
       profiles,
-      revocations: this.revocations,
+      revocations: this.revocations.map((one) => ({ life, ...one })),
+      life,
       revocationsCursorMs: Date.now(),
       upAccepted: request.up.length > 0 && this.takesUp,
       messages: this.messages.splice(0),

@@ -122,7 +122,7 @@ export class World {
       mqtt: { host: '127.0.0.1', port: undefined, tlsPort: undefined },
       workers: 1,
       redisUrl: undefined,
-      exchangeUrl: this.plane.url,
+      exchangeUrls: [this.plane.url],
       sharedKey: this.plane.key,
       trustedProxies: [],
       tls: undefined,

@@ -44,7 +44,7 @@ beforeEach(async () => {
         metrics: undefined,
         workers: 1,
         redisUrl: server.url,
-        exchangeUrl: plane.url,
+        exchangeUrls: [plane.url],
         sharedKey: plane.key,
         trustedProxies: [],
         tls: undefined,

@@ -342,6 +342,51 @@ describe('revocation', () => {
   })
 })
 
+describe('a database that was restored', () => {
+  it('is asked about everybody: whom it knows stays, whom it does not goes, and nothing earlier counts', async () => {
+    world.plane.life = 1_000
+    const { dial } = await world.gateway({ limits: { exchangeEveryMs: 30 } })
+    const [known, enrolledSince, quarantined, revokedSince] = [
+      world.device({ credentialVersion: 5 }),
+      world.device(),
+      world.device(),
+      world.device(),
+    ]
+    const stays = await admitted(dial, known)
+    const goes = await admitted(dial, enrolledSince)
+    const held = await admitted(dial, quarantined)
+    world.plane.revocations.push({ deviceId: revokedSince.id, credentialVersion: 1, life: 1_000 })
+    await until(() => world.plane.requests.some(({ revocationsSinceMs }) => revocationsSinceMs > 0))
+    world.plane.revocations.splice(0)
+    world.plane.knows(known, { credentialVersion: 2 })
+    world.plane.profiles.delete(enrolledSince.id)
+    world.plane.knows(quarantined, { standing: svc.v1.Standing.STANDING_QUARANTINED })
+    const before = world.plane.requests.length
+    world.plane.life = 2_000
+    expect(await goes.agent.peer.closed).toBe(closeCode('CREDENTIAL_INVALID'))
+    expect(await held.agent.peer.closed).toBe(closeCode('QUARANTINED'))
+    // All that is dead in this life is asked for once.
+    await until(() =>
+      world.plane.requests.slice(before).some(({ revocationsSinceMs }) => revocationsSinceMs === 0),
+    )
+    const again = await connect(dial, enrolledSince)
+    expect((await again.greet()).refused).toMatchObject({
+      reason: CloseReason.CREDENTIAL_INVALID,
+      retryAfterMs: 0,
+    })
+    await admitted(dial, revokedSince)
+    stays.agent.send(heartbeat)
+    expect((await stays.agent.next()).heartbeatAck).toBeTruthy()
+    // Its credential is the one that is known now, and dies as that one.
+    world.plane.revocations.push({
+      deviceId: known.id,
+      credentialVersion: 2,
+      reason: CloseReason.DECOMMISSIONED,
+    })
+    expect(await stays.agent.peer.closed).toBe(closeCode('DECOMMISSIONED'))
+  })
+})
+
 describe('drain', () => {
   it('asks everybody to move within a window, takes nobody in, and ends when they have gone', async () => {
     const { dial, gateway } = await world.gateway({ limits: { minMoveWindowMs: 6_000, moveGraceMs: 100 } })

@@ -39,7 +39,7 @@ export const dialPair =
 
 /** A real client over a real socket. */
 export const dialSocket =
-  (url: string, more: Record<string, string> = {}): Dial =>
+  (url: string, more: Record<string, string | string[]> = {}): Dial =>
   ({ authorization, protocol }) =>
     new Promise((resolve, reject) => {
       const headers = { ...more, ...(authorization === undefined ? {} : { authorization }) }

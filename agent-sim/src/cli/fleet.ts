@@ -13,6 +13,8 @@ export interface FleetArguments {
   agents: number
   ramp: number
   transport: Mix
+  /** seconds */
+  mqttKeepalive?: number | undefined
   seed: number
   /** mishaps per minute and 100 agents */
   churn?: number | undefined
@@ -30,7 +32,13 @@ const recently = 8
 const plainEvery = 10
 
 /** Runs a fleet until its time is up or it is told to end. Answers the exit code: 1 when a device was lost for good, or none was ever there. */
-export async function runFleet({ stateDir, ledgerDir, churn, ...given }: FleetArguments): Promise<number> {
+export async function runFleet({
+  stateDir,
+  ledgerDir,
+  churn,
+  mqttKeepalive,
+  ...given
+}: FleetArguments): Promise<number> {
   const told = untilSignal()
   const progress = new FleetProgress()
   let complaint = ''
@@ -44,6 +52,7 @@ export async function runFleet({ stateDir, ledgerDir, churn, ...given }: FleetAr
     prefix: given.prefix,
     ...(stateDir === undefined ? {} : { stateDir }),
     ...(ledgerDir === undefined ? {} : { ledgerDir }),
+    ...(mqttKeepalive === undefined ? {} : { mqttKeepaliveSeconds: mqttKeepalive }),
     ...(churn === undefined ? {} : { churn: { perMinute: churn, seed: given.churnSeed } }),
     observe: (number, event) => {
       progress.take(event)

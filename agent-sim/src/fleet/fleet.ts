@@ -30,6 +30,8 @@ export interface FleetOptions {
   gateways?: readonly string[]
   /** How devices are spread over transports; all over WebSocket without it. */
   transports?: Mix
+  /** Over MQTT, seconds of silence after which an agent pings; absent: the agent's own. */
+  mqttKeepaliveSeconds?: number
   /** Moves which device has which transport. */
   seed?: number
   /** What befalls devices once all have been admitted; nothing without it. */
@@ -198,7 +200,15 @@ class RunningFleet implements Fleet {
   }
 
   #make(number: number) {
-    const { api, enrollmentKey, prefix = '', stateDir, ledgerDir, gateways } = this.#options
+    const {
+      api,
+      enrollmentKey,
+      prefix = '',
+      stateDir,
+      ledgerDir,
+      gateways,
+      mqttKeepaliveSeconds,
+    } = this.#options
     return makeMember({
       number,
       via: this.#kindOf(number),
@@ -208,6 +218,7 @@ class RunningFleet implements Fleet {
       stateDir,
       ledgerDir,
       gateways,
+      keepaliveSeconds: mqttKeepaliveSeconds,
       identity: this.#known.get(number),
       signal: this.#ending.signal,
       observe: (deviceId, event) => this.#observe(number, deviceId, event),

@@ -39,6 +39,7 @@ export interface MemberOptions {
   stateDir: string | undefined
   ledgerDir: string | undefined
   gateways: readonly string[] | undefined
+  keepaliveSeconds: number | undefined
   /** From an earlier run; enrolled anew without it. */
   identity: Identity | undefined
   signal: AbortSignal
@@ -47,13 +48,13 @@ export interface MemberOptions {
 
 /** Makes device `number` of a fleet, enrolled and not yet started. Rejects as `enroll` does, or when no gateway speaks its transport. */
 export async function makeMember(options: MemberOptions): Promise<Member> {
-  const { number, prefix, via, observe } = options
+  const { number, prefix, via, observe, keepaliveSeconds } = options
   const [clock, random] = [systemClock, Math.random]
   const behaviour = simulatedBehaviour({ number, prefix, clock })
   const identity = options.identity ?? (await enrolled(options, behaviour.facts))
   const { deviceId, deviceToken: token } = identity
   const gateways = options.gateways ?? identity.gateways
-  const tether = new Tether(openTransport(via, { gateways, deviceId, token, random }))
+  const tether = new Tether(openTransport(via, { gateways, deviceId, token, random, keepaliveSeconds }))
   const ledger = await openLedger(options.ledgerDir, deviceId)
   const agent: AgentOptions = {
     deviceId,

@@ -9,7 +9,8 @@ import type { Connection, ConnectionHandlers, Transport } from './transport.ts'
 const handshakeTimeoutMs = 15_000
 /** How long a polite close may take before the socket is cut. */
 const closeWithinMs = 2_000
-const keepaliveSeconds = 60
+/** Proxies give up on what is silent for 60 s, and heartbeats are no closer than that; the server pings a WebSocket as often. */
+const defaultKeepaliveSeconds = 40
 
 /** CONNACK return codes (MQTT 3.1.1 §3.2.2.3) as the gateway uses them. What else it may say is no word of ours. */
 const refusals: Partial<Record<number, CloseReason>> = {
@@ -26,6 +27,8 @@ export interface MqttOptions {
   /** The device's token. */
   token: string
   random: Random
+  /** A connection on which nothing was sent for so long is pinged; 40. */
+  keepaliveSeconds?: number | undefined
 }
 
 /** One message = one Envelope, up on `d/{id}/up`, down on `d/{id}/down`. */
@@ -34,7 +37,7 @@ export const mqttTransport = ({ urls, random, ...device }: MqttOptions): Transpo
   return { connect: (handlers) => new MqttConnection(next() ?? '', device, handlers) }
 }
 
-type Device = Pick<MqttOptions, 'deviceId' | 'token'>
+type Device = Pick<MqttOptions, 'deviceId' | 'token' | 'keepaliveSeconds'>
 
 /**
  * The client never reconnects by itself: when to come back is the agent's to say, and what was not acknowledged is in its ledger.
@@ -137,7 +140,10 @@ class MqttConnection implements Connection {
   }
 }
 
-const optionsOf = ({ deviceId, token }: Device, watch: (socket: WebSocket) => void): IClientOptions => ({
+const optionsOf = (
+  { deviceId, token, keepaliveSeconds = defaultKeepaliveSeconds }: Device,
+  watch: (socket: WebSocket) => void,
+): IClientOptions => ({
   protocolVersion: 4,
   clean: true,
   clientId: deviceId,

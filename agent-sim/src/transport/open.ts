@@ -12,11 +12,18 @@ export interface Way {
   /** URLs of the gateways, whatever is spoken there */
   gateways: readonly string[]
   random: Random
+  /** over MQTT: seconds of silence after which the server is pinged; absent: the agent's own */
+  keepaliveSeconds?: number | undefined
 }
 
 /** The transport of the wanted kind. Throws when no gateway speaks it. */
-export function openTransport(kind: TransportKind, { gateways, ...device }: Way): Transport {
+export function openTransport(
+  kind: TransportKind,
+  { gateways, keepaliveSeconds, ...device }: Way,
+): Transport {
   const urls = urlsOf(kind, gateways)
   if (urls.length === 0) throw new Error(`no gateway is known that speaks ${kind}: ${gateways.join(', ')}`)
-  return kind === 'websocket' ? webSocketTransport({ urls, ...device }) : mqttTransport({ urls, ...device })
+  return kind === 'websocket'
+    ? webSocketTransport({ urls, ...device })
+    : mqttTransport({ urls, keepaliveSeconds, ...device })
 }

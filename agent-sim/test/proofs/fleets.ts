@@ -15,8 +15,13 @@ export interface FleetProcess {
 const perSecond = 100
 const enrolledWithinMs = 120_000
 
-/** Starts so many agents; resolves when each is enrolled. */
-export async function startFleetProcess(system: System, name: string, agents: number): Promise<FleetProcess> {
+/** Starts so many agents; resolves when each is enrolled. @param more switches */
+export async function startFleetProcess(
+  system: System,
+  name: string,
+  agents: number,
+  more: Record<string, string> = {},
+): Promise<FleetProcess> {
   const folder = join(system.folder, name)
   const switches = {
     '--agents': String(agents),
@@ -24,6 +29,7 @@ export async function startFleetProcess(system: System, name: string, agents: nu
     '--prefix': `${name}-`,
     '--state-dir': folder,
     '--ledger-dir': folder,
+    ...more,
   }
   const program = await startProgram({
     entry: 'agent',

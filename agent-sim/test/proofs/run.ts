@@ -1,9 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import postgres from 'postgres'
-import { findRedisServer, startPostgres } from '../../../tools/services.ts'
+import { findRedisServer } from '../../../tools/services.ts'
+import { findHaproxy } from './haproxy.ts'
+import { OwnPostgres } from './own-postgres.ts'
 import { type Proof, type ProofOptions, proofs } from './proofs.ts'
 import { passed, tableOf } from './verdict.ts'
 
@@ -59,33 +57,30 @@ function read(): { name: string; proof: Proof; options: Omit<ProofOptions, 'data
 }
 
 /** A database on a server of this run, which syncs to disk as one in production does. */
-async function withDatabase<T>(work: (database: ProofOptions['database']) => Promise<T>): Promise<T> {
-  const folder = mkdtempSync(join(tmpdir(), 'svc-proof-'))
-  const server = await startPostgres({ dataDir: join(folder, 'postgres'), onNotice: () => undefined })
+async function withDatabase<T>(
+  work: (database: NonNullable<ProofOptions['database']>) => Promise<T>,
+): Promise<T> {
+  const server = await OwnPostgres.start()
   try {
-    const sql = postgres(server.url, { max: 1, onnotice: () => undefined })
-    await sql`create database svc_proof`
-    await sql.end()
-    const url = new URL(server.url)
-    url.pathname = '/svc_proof'
-    return await work({ url: url.href, name: 'svc_proof', drop: async () => undefined })
+    return await work({ ...server.database, drop: async () => undefined })
   } finally {
-    await server.stop()
-    rmSync(server.dataDir, { recursive: true, force: true })
-    rmSync(folder, { recursive: true, force: true })
+    await server.close()
   }
 }
 
 async function main(): Promise<number> {
   const { name, proof, options } = read()
   if (!findRedisServer()) throw new Error('there is no redis-server on PATH')
+  if (proof.needs?.includes('haproxy') && !findHaproxy()) throw new Error('there is no haproxy on PATH')
   const began = Date.now()
   const say = (line: string) =>
     console.log(`${((Date.now() - began) / 1000).toFixed(1).padStart(7)} s  ${line}`)
   const { plant, ...numbers } = options
   const given = Object.entries(numbers).map(([what, value]) => `--${what} ${value}`)
   say([name, ...given, ...(plant ? [`--plant ${plant}`] : [])].join(' '))
-  const rows = await withDatabase((database) => proof.run({ ...options, database, say }))
+  const rows = proof.ownDatabase
+    ? await proof.run({ ...options, say })
+    : await withDatabase((database) => proof.run({ ...options, database, say }))
   console.log(`\n${tableOf(rows)}`)
   return passed(rows) ? 0 : 1
 }

@@ -72,6 +72,17 @@ create table svc.commands (
 alter table svc.commands enable row level security;
 alter table svc.commands force row level security;
 
+create table svc.database_lives (
+  number bigint not null,
+  identity text not null,
+  began_at timestamp with time zone not null default now(),
+  ask_until timestamp with time zone,
+  details jsonb not null default '{}'::jsonb,
+  told_at timestamp with time zone,
+  constraint database_lives_pkey PRIMARY KEY (number),
+  constraint database_lives_identity_key UNIQUE (identity)
+);
+
 create table svc.device_disks (
   device_id uuid not null,
   partner_id uuid not null,
@@ -915,6 +926,24 @@ begin
   return true;
 end $function$;
 
+CREATE OR REPLACE FUNCTION svc.database_identity()
+ RETURNS text
+ LANGUAGE plpgsql
+ STABLE
+ SET search_path TO 'pg_catalog'
+AS $function$
+declare
+  cluster text := '';
+begin
+  begin
+    select system_identifier::text into cluster from pg_control_system();
+  exception when insufficient_privilege then
+    null; -- where a hosted server keeps that to itself, the rest tells most of it
+  end;
+  return cluster || '/' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) || '/'
+    || (select oid::text from pg_database where datname = current_database());
+end $function$;
+
 CREATE OR REPLACE FUNCTION svc.end_sessions(account uuid, reason text, at timestamp with time zone)
  RETURNS integer
  LANGUAGE plpgsql
@@ -1360,6 +1389,8 @@ grant insert, select on svc.audit_log to svc_app;
 grant insert, select on svc.audit_log to svc_worker;
 grant insert, select, update on svc.commands to svc_app;
 grant delete, insert, select, update on svc.commands to svc_worker;
+grant select on svc.database_lives to svc_app;
+grant insert, select on svc.database_lives to svc_worker;
 grant select on svc.device_disks to svc_app;
 grant delete, insert, select, update on svc.device_disks to svc_worker;
 grant select on svc.device_group_members to svc_app;
@@ -1428,6 +1459,7 @@ grant delete, insert, select, update on svc.sites to svc_app;
 grant delete, insert, select, update on svc.sites to svc_worker;
 grant insert, select, update on svc.users to svc_worker;
 grant delete, insert, select, update on svc.workers to svc_worker;
+grant update (told_at) on svc.database_lives to svc_app;
 grant update (config_version) on svc.device_presence to svc_app;
 grant select (id, partner_id, org_id, site_id, hostname, hostname_key, display_name, os_type, os_name, os_version, os_build, architecture, agent_version, helper_version, watchdog_version, device_role, tags, custom_fields, auto_update_enabled, is_virtual, virtualization_platform, boot_id, pending_reboot, last_user, last_seen_ip, enrollment_ip, enrollment_key_id, enrolled_at, enrolled_rank, lifecycle, connectivity, activity, in_maintenance, status, offline_seen_at, last_seen_rank, main_agent_silent_since, watchdog_status, decommissioned_at, credential_version, token_issued_at, created_at, updated_at) on svc.devices to svc_app;
 grant select (id, partner_id, org_id, site_id, name, max_usage, usage_count, expires_at, revoked_at, created_by, created_at) on svc.enrollment_keys to svc_app;
@@ -1437,6 +1469,7 @@ grant select (id, email, name, status, avatar_url, password_changed_at, phone_nu
 grant execute on routine svc.begin_mfa_setup(uuid,bytea,bytea,bytea[],timestamp with time zone) to svc_app;
 grant execute on routine svc.close_mfa_challenge(bytea) to svc_app;
 grant execute on routine svc.confirm_mfa_setup(uuid,bytea,bigint,timestamp with time zone) to svc_app;
+grant execute on routine svc.database_identity() to svc_worker;
 grant execute on routine svc.end_sessions(uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_worker;

@@ -26,6 +26,8 @@ export interface InternalDeps {
   heartbeatIntervalMs: number
   registry: Registry
   logger: FastifyBaseLogger
+  /** the number of the database's present life; absent: gateways are not told of it */
+  life?: () => Promise<number>
 }
 
 type Refused = 'key' | 'body' | 'node' | 'failure'
@@ -45,6 +47,7 @@ export function internalApp(deps: InternalDeps): FastifyInstance {
     log: logger,
     counters: inboxCounters(registry),
     heartbeatIntervalMs,
+    ...(deps.life && { life: deps.life }),
     carried: (batches, items) => {
       metrics.carriedBatches.inc(batches)
       metrics.carriedItems.inc(items)

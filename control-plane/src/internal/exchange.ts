@@ -28,6 +28,8 @@ export type Answer = svc.v1.IExchangeAnswer & { profiles: Profile[]; messages: U
 export interface ExchangeDeps extends InboxDeps {
   /** what devices are told at admission */
   heartbeatIntervalMs: number
+  /** the number of the database's present life; absent: gateways are not told of it */
+  life?: () => Promise<number>
   /** told of what was carried up, once it is committed */
   carried: (batches: number, items: number) => void
 }
@@ -76,15 +78,22 @@ async function offerOwn(deps: ExchangeDeps, node: string): Promise<void> {
 /**
  * Profiles are read before revocations, so that whatever dies in between is told dead: the gateway applies them in that order.
  */
-async function tell({ db, heartbeatIntervalMs }: ExchangeDeps, request: svc.v1.ExchangeRequest, now: number) {
+async function tell(
+  { db, heartbeatIntervalMs, life: findLife }: ExchangeDeps,
+  request: svc.v1.ExchangeRequest,
+  now: number,
+) {
+  // First: a database that was restored meanwhile is not to speak in the name of the one before.
+  const life = (await findLife?.()) ?? 0
   const ids = [...new Set(request.admissions.map(({ deviceId }) => deviceId ?? ''))]
   const profiles = await profilesOf(db, ids, heartbeatIntervalMs)
   const revocations = await listRevocations(db, Math.min(request.revocationsSinceMs, now))
   return {
     serverTimeMs: now,
-    profiles,
-    revocations: revocations.map(revocation),
+    profiles: profiles.map((one) => ({ ...one, life })),
+    revocations: revocations.map((row) => ({ ...revocation(row), life })),
     revocationsCursorMs: now,
+    life,
   }
 }
 

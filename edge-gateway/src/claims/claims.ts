@@ -13,6 +13,8 @@ export interface AdmitRequest {
   node: string
   /** clock of the node, µs since 1970 */
   nowUs: number
+  /** of the database, as this node knows it; 0: not known. What is remembered of an earlier one counts for nothing. */
+  life: number
 }
 
 export type Admission =
@@ -46,6 +48,9 @@ export interface Eviction {
 /**
  * Who may connect, and who is connected where: `dev:{id}`, a cache of what the control plane said plus the live claim. It only
  * ever gets newer: an epoch does not fall, and a credential that was revoked stays dead whoever still has its profile in hand.
+ *
+ * A database that was restored says otherwise than it did: what it says in a later life takes the place of all that was remembered of
+ * an earlier one, and what comes late from an earlier one is not taken. Epochs go on over all lives.
  *
  * A claim has no lease of its own: it lasts as long as its node's lease in the control plane.
  */

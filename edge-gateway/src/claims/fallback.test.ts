@@ -24,7 +24,7 @@ const world = () => {
   const here: Claim[] = []
   const device = newDevice()
   const profile = { deviceId: device.id, standing: 1, tokenSha256: sha256(device), credentialVersion: 1 }
-  const request = { deviceId: device.id, tokenSha256: sha256(device), node: 'here', nowUs: 5 }
+  const request = { deviceId: device.id, tokenSha256: sha256(device), node: 'here', nowUs: 5, life: 0 }
   const enter = async () => {
     const answer = await claims.admit(request)
     if (answer.kind === 'admitted') here.push({ deviceId: device.id, node: 'here', epoch: answer.epoch })

@@ -41,7 +41,8 @@ export class FallbackClaims implements Claims {
    */
   async recover(held: () => Claim[]): Promise<Held> {
     const dead = news(
-      ({ deviceId, credentialVersion }: svc.v1.IRevocation) => `${deviceId} ${credentialVersion}`,
+      ({ deviceId, credentialVersion, life }: svc.v1.IRevocation) =>
+        `${deviceId} ${credentialVersion} ${life}`,
     )
     const here = news(({ deviceId, epoch }: Claim) => `${deviceId} ${epoch}`)
     await this.#shared.revoke(dead(this.#local.revocations()))

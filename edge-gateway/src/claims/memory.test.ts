@@ -21,7 +21,13 @@ describe('claims in memory', () => {
       { deviceId: device.id, standing: 1, tokenSha256: sha256(device), credentialVersion: 1 },
     ])
     const admit = () =>
-      claims.admit({ deviceId: device.id, tokenSha256: sha256(device), node: 'n', nowUs: now * 1000 })
+      claims.admit({
+        deviceId: device.id,
+        tokenSha256: sha256(device),
+        node: 'n',
+        nowUs: now * 1000,
+        life: 0,
+      })
     expect(await admit()).toMatchObject({ kind: 'admitted' })
     now += ttl.profileMs + 1
     expect(await admit()).toEqual({ kind: 'miss' })
@@ -33,10 +39,10 @@ describe('claims in memory', () => {
     await claims.remember([
       { deviceId: alive.id, standing: 1, tokenSha256: sha256(alive), credentialVersion: 1 },
     ])
-    await claims.revoke([{ deviceId: dead.id, credentialVersion: 7 }])
+    await claims.revoke([{ deviceId: dead.id, credentialVersion: 7, life: 0 }])
     claims.shrink()
-    expect(claims.revocations()).toEqual([{ deviceId: dead.id, credentialVersion: 7 }])
-    const request = { deviceId: alive.id, tokenSha256: sha256(alive), node: 'n', nowUs: 1 }
+    expect(claims.revocations()).toEqual([{ deviceId: dead.id, credentialVersion: 7, life: 0 }])
+    const request = { deviceId: alive.id, tokenSha256: sha256(alive), node: 'n', nowUs: 1, life: 0 }
     expect(await claims.admit(request)).toEqual({ kind: 'miss' })
   })
 })

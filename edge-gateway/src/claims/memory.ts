@@ -24,6 +24,8 @@ interface Entry {
   node: string
   /** highest dead credential version; 0: none */
   dead: number
+  /** of the database that profile and `dead` are of; 0: not known */
+  life: number
   expiresMs: number
 }
 
@@ -36,6 +38,18 @@ const refusalOf = ({ standing, tokenSha256 }: Profile, offered: Buffer) => {
   return tokenSha256.equals(offered) ? undefined : 'CREDENTIAL_INVALID'
 }
 
+/** Whether what is said of that life is to be taken; nothing is left of an earlier one then. */
+function isOfLife(entry: Entry, life: number | null | undefined): boolean {
+  if (!life) return true
+  if (entry.life > life) return false
+  if (entry.life < life) {
+    entry.profile = undefined
+    entry.dead = 0
+    entry.life = life
+  }
+  return true
+}
+
 /** The claims of one gateway, in its memory: for one machine without Redis, and while Redis is away. */
 export class MemoryClaims implements Claims {
   readonly #entries = new Map<string, Entry>()
@@ -46,9 +60,9 @@ export class MemoryClaims implements Claims {
     this.#nowMs = nowMs
   }
 
-  async admit({ deviceId, tokenSha256, node, nowUs }: AdmitRequest): Promise<Admission> {
+  async admit({ deviceId, tokenSha256, node, nowUs, life }: AdmitRequest): Promise<Admission> {
     const entry = this.#find(deviceId)
-    if (!entry?.profile) return { kind: 'miss' }
+    if (!entry?.profile || entry.life < life) return { kind: 'miss' }
     const { profile } = entry
     const reason = refusalOf(profile, tokenSha256)
     if (reason) {
@@ -69,8 +83,9 @@ export class MemoryClaims implements Claims {
   }
 
   async revoke(revocations: readonly svc.v1.IRevocation[]): Promise<void> {
-    for (const { deviceId, credentialVersion } of revocations) {
+    for (const { deviceId, credentialVersion, life } of revocations) {
       const entry = this.#entry(deviceId ?? '')
+      if (!isOfLife(entry, life)) continue
       entry.dead = Math.max(entry.dead, credentialVersion ?? 0)
       if (entry.profile && entry.profile.credentialVersion <= entry.dead) entry.profile = undefined
       this.#keep(entry, ttl.deadMs)
@@ -104,7 +119,11 @@ export class MemoryClaims implements Claims {
   /** Everything known to be dead. */
   revocations(): svc.v1.IRevocation[] {
     const dead = [...this.#entries].filter(([, entry]) => entry.dead > 0)
-    return dead.map(([deviceId, entry]) => ({ deviceId, credentialVersion: entry.dead }))
+    return dead.map(([deviceId, { dead: credentialVersion, life }]) => ({
+      deviceId,
+      credentialVersion,
+      life,
+    }))
   }
 
   /** Forgets all but what is dead. */
@@ -121,6 +140,7 @@ export class MemoryClaims implements Claims {
 
   #remember(told: svc.v1.IDeviceProfile): void {
     const entry = this.#entry(told.deviceId ?? '')
+    if (!isOfLife(entry, told.life)) return
     const standing = told.standing ?? Standing.STANDING_UNSPECIFIED
     const credentialVersion = told.credentialVersion ?? 0
     if (standing === Standing.ACTIVE && entry.dead && credentialVersion <= entry.dead) return
@@ -146,7 +166,7 @@ export class MemoryClaims implements Claims {
     const known = this.#find(deviceId)
     if (known) return known
     if (this.#entries.size >= this.#pruneAt) this.#prune()
-    const entry: Entry = { profile: undefined, epoch: 0, node: '', dead: 0, expiresMs: 0 }
+    const entry: Entry = { profile: undefined, epoch: 0, node: '', dead: 0, life: 0, expiresMs: 0 }
     this.#keep(entry, ttl.profileMs)
     this.#entries.set(deviceId, entry)
     return entry

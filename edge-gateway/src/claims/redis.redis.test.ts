@@ -31,6 +31,7 @@ describe('claims in Redis', () => {
     tokenSha256: sha256(device),
     node: 'n1',
     nowUs: Date.now() * 1000,
+    life: 0,
   })
 
   it('leave no key without an end', async () => {

@@ -18,7 +18,7 @@ type Answer = ['miss'] | ['refused', CloseReason] | ['admitted', string, string,
 type HoldAnswer = ['lost'] | ['held', string]
 
 interface Scripts extends Redis {
-  claimAdmit(key: string, tokenSha256: Buffer, node: string, nowUs: number): Promise<Answer>
+  claimAdmit(key: string, tokenSha256: Buffer, node: string, nowUs: number, life: number): Promise<Answer>
 }
 
 /** A Redis that takes longer counts as away, and admission goes on without it. */
@@ -47,8 +47,10 @@ export class RedisClaims implements Claims {
     if (this.#redis.status !== 'ready') await once(this.#redis, 'ready')
   }
 
-  async admit({ deviceId, tokenSha256, node, nowUs }: AdmitRequest): Promise<Admission> {
-    const answer = await orDown(this.#redis.claimAdmit(names.device(deviceId), tokenSha256, node, nowUs))
+  async admit({ deviceId, tokenSha256, node, nowUs, life }: AdmitRequest): Promise<Admission> {
+    const answer = await orDown(
+      this.#redis.claimAdmit(names.device(deviceId), tokenSha256, node, nowUs, life),
+    )
     switch (answer[0]) {
       case 'miss':
         return { kind: 'miss' }
@@ -77,16 +79,18 @@ export class RedisClaims implements Claims {
         profile.standing ?? 0,
         profile.heartbeatIntervalMs ?? 0,
         profile.epochFloor ?? 0,
+        profile.life ?? 0,
       ]),
     )
   }
 
   async revoke(revocations: readonly svc.v1.IRevocation[]): Promise<void> {
     await this.#all(
-      revocations.map(({ deviceId, credentialVersion }) => [
+      revocations.map(({ deviceId, credentialVersion, life }) => [
         'claimRevoke',
         names.device(deviceId ?? ''),
         credentialVersion ?? 0,
+        life ?? 0,
       ]),
     )
   }

@@ -3,7 +3,7 @@ import { refuseByUs, ttl } from './claims.ts'
 /*
  * The hash dev:{id}: `v` credential version, `t` token SHA-256 (bytes), `s` standing (number of the enum), `h` heartbeat
  * interval ms, `f` epoch floor, `r` when the profile was written (Redis clock, µs), `e` epoch, `n` node, `d` highest dead
- * credential version.
+ * credential version, `l` the database's life that all but `e` and `n` are of.
  *
  * Lua's tostring() rounds numbers of 16 digits, so epochs are written with %.0f; as doubles they are exact below 2^53.
  */
@@ -16,10 +16,27 @@ local now = tonumber(time[1]) * 1000000 + tonumber(time[2])
 /** Standings of svc.v1.Standing. */
 const standing = { unknown: 0, active: 1, quarantined: 2, decommissioned: 3 } as const
 
-/** KEYS: device. ARGV: token SHA-256, node, nowUs. */
+/**
+ * Of an earlier life of the database than ARGV[n]: nothing is left of it; of a later one: this is not taken. 0 says nothing.
+ * Epoch and node stay.
+ */
+const ofLife = (n: number) => `
+local life = tonumber(ARGV[${n}])
+if life > 0 then
+  local stored = tonumber(redis.call('HGET', KEYS[1], 'l') or 0)
+  if stored > life then return 0 end
+  if stored < life then
+    redis.call('HDEL', KEYS[1], 'v', 't', 's', 'h', 'f', 'r', 'd')
+    redis.call('HSET', KEYS[1], 'l', ARGV[${n}])
+  end
+end
+`
+
+/** KEYS: device. ARGV: token SHA-256, node, nowUs, life. */
 export const admit = `
-local p = redis.call('HMGET', KEYS[1], 'v', 't', 's', 'h', 'f', 'r', 'e', 'n', 'd')
+local p = redis.call('HMGET', KEYS[1], 'v', 't', 's', 'h', 'f', 'r', 'e', 'n', 'd', 'l')
 if not p[3] then return {'miss'} end
+if tonumber(p[10] or 0) < tonumber(ARGV[4]) then return {'miss'} end
 ${now}
 local standing = tonumber(p[3])
 local refusal = false
@@ -39,8 +56,9 @@ redis.call('PEXPIRE', KEYS[1], p[9] and ${ttl.deadMs} or ${ttl.profileMs})
 return {'admitted', string.format('%.0f', epoch), p[1], p[4], p[8] or '', p[7] or '0'}
 `
 
-/** KEYS: device. ARGV: version, token SHA-256, standing, heartbeat ms, epoch floor. */
+/** KEYS: device. ARGV: version, token SHA-256, standing, heartbeat ms, epoch floor, life. */
 export const remember = `
+${ofLife(6)}
 local dead = redis.call('HGET', KEYS[1], 'd')
 local standing = tonumber(ARGV[3])
 if dead and standing == ${standing.active} and tonumber(ARGV[1]) <= tonumber(dead) then return 0 end
@@ -55,8 +73,9 @@ redis.call('PEXPIRE', KEYS[1], ttl)
 return 1
 `
 
-/** KEYS: device. ARGV: version. Forgets the profile unless it is a newer one; the epoch stays. */
+/** KEYS: device. ARGV: version, life. Forgets the profile unless it is a newer one; the epoch stays. */
 export const revoke = `
+${ofLife(2)}
 local p = redis.call('HMGET', KEYS[1], 'd', 'v')
 if not p[1] or tonumber(p[1]) < tonumber(ARGV[1]) then redis.call('HSET', KEYS[1], 'd', ARGV[1]) end
 if p[2] and tonumber(p[2]) <= tonumber(ARGV[1]) then redis.call('HDEL', KEYS[1], 'v', 't', 's', 'h', 'f', 'r') end

@@ -11,6 +11,8 @@ export interface AdmitDeps {
   rate: AdmissionRate
   counters: Counters
   nowUs: () => number
+  /** of the database; 0: not known */
+  life: () => number
   /** Has the control plane say what it knows of a device; rejects when it does not answer. */
   ask: (deviceId: string) => Promise<void>
   /** Tells another node that its connection of the device is superseded. */
@@ -54,7 +56,8 @@ async function verify(session: Session, deps: AdmitDeps): Promise<Decision> {
   const { greeting } = session.newcomer ?? {}
   if (!greeting) return { kind: 'refused', reason: 'INTERNAL_ERROR' }
   const { deviceId, tokenSha256 } = greeting
-  const claim = () => deps.claims.admit({ deviceId, tokenSha256, node: deps.node, nowUs: deps.nowUs() })
+  const claim = () =>
+    deps.claims.admit({ deviceId, tokenSha256, node: deps.node, nowUs: deps.nowUs(), life: deps.life() })
   try {
     for (let asked = 0; ; asked++) {
       const answer = await claim()

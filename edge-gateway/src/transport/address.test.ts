@@ -39,5 +39,7 @@ describe('the client behind proxies', () => {
 
   it('is not something that is no address', () => {
     expect(from('unknown, <script>')).toBe('10.0.0.1')
+    // Who wrote `unknown` did not know, so what the client wrote before it is not to be believed.
+    expect(from('6.6.6.6, unknown, 10.0.0.7')).toBe('10.0.0.7')
   })
 })

@@ -34,15 +34,20 @@ interface Sources {
 
 /**
  * The client's address. What a peer claims counts only from trusted proxies; of a forwarded chain the last address that is not
- * a trusted proxy itself, since everything left of it was written by the client.
+ * a trusted proxy itself, since everything left of it was written by the client. So is what stands left of something that is no
+ * address: who wrote that down did not know who called, and the nearest proxy that is known counts.
  */
 export function clientAddress(
   { peer, proxied, forwarded }: Sources,
   trusted: (address: string) => boolean,
 ): string {
   if (!trusted(peer)) return peer
-  const chain = [...forwarded.split(',').map((part) => part.trim()), proxied].filter(
-    (part) => isIP(part) !== 0,
-  )
-  return chain.findLast((address) => !trusted(address)) ?? chain[0] ?? peer
+  const chain = [...forwarded.split(','), proxied].map((part) => part.trim()).filter(Boolean)
+  let nearest = peer
+  for (const address of chain.toReversed()) {
+    if (isIP(address) === 0) break
+    nearest = address
+    if (!trusted(address)) break
+  }
+  return nearest
 }

@@ -103,6 +103,8 @@ export interface SocketOptions {
   maxBacklogBytes: number
   /** where MQTT over WebSocket goes, if it is offered */
   mqtt?: Entrance | undefined
+  /** a guard that a proof takes away: of several lines that say on whose behalf a proxy calls, the first alone counts */
+  firstLineAlone?: boolean | undefined
   /** other workers of the same supervisor listen there, too */
   shared?: boolean | undefined
 }

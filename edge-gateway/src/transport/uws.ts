@@ -242,7 +242,9 @@ export class UwsTransport implements Transport {
       {
         peer,
         proxied: proxied.length > 0 ? addressText(proxied) : '',
-        forwarded: req.getHeader('x-forwarded-for'),
+        forwarded: this.#options.firstLineAlone
+          ? req.getHeader('x-forwarded-for')
+          : allLinesOf(req, 'x-forwarded-for'),
       },
       trusted,
     )
@@ -275,6 +277,18 @@ export class UwsTransport implements Transport {
     const told = code === abnormalClosure ? engineReasons[Buffer.from(message).toString('latin1')] : undefined
     return told ?? 'PEER_CLOSED'
   }
+}
+
+/**
+ * All lines of that name as one, in their order (RFC 9110 §5.3). `getHeader` answers the first line alone: with a proxy that adds a line
+ * of its own behind the client's, that is the client's word.
+ */
+const allLinesOf = (req: HttpRequest, wanted: string): string => {
+  const lines: string[] = []
+  req.forEach((name, value) => {
+    if (name === wanted) lines.push(value)
+  })
+  return lines.join(',')
 }
 
 /** The engine says only that it failed, so the files are named here. */

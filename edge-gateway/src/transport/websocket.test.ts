@@ -50,6 +50,12 @@ describe.each([
     await join(dialSocket(behind.url, forwarded), behind.doorway)
     expect(behind.doorway.connections[0]?.greeting.address).toBe('203.0.113.9')
   })
+
+  it('takes all lines of X-Forwarded-For for one: what a client wrote stands before what its proxy did', async () => {
+    const { doorway, url } = await start(make({ trusted: trustOf(['127.0.0.1']) }))
+    await join(dialSocket(url, { 'x-forwarded-for': ['6.6.6.6', '7.7.7.7', '198.51.100.4'] }), doorway)
+    expect(doorway.connections[0]?.greeting.address).toBe('198.51.100.4')
+  })
 })
 
 describe('uWebSockets.js alone', () => {

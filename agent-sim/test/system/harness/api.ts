@@ -48,7 +48,9 @@ export class Api {
       signal: AbortSignal.timeout(45_000),
     })
     const text = await response.text()
-    return { status: response.status, body: (text ? JSON.parse(text) : undefined) as T }
+    // What a proxy says in its own name is no JSON.
+    const isJson = /json/.test(response.headers.get('content-type') ?? '')
+    return { status: response.status, body: (text && isJson ? JSON.parse(text) : undefined) as T }
   }
 
   /** As {@link ask}, with the one status that is right. */

@@ -26,6 +26,8 @@ export class System {
   readonly gatewayUrls: readonly string[]
   /** by gateway, over TCP */
   readonly mqttUrls: readonly string[]
+  /** by control plane */
+  readonly controlPlanePorts: Place['controlPlanePorts']
   /** The superuser's view of the rows: no role or scope of the product is in between. */
   readonly sql: postgres.Sql
   readonly #database: TestDatabase
@@ -38,6 +40,7 @@ export class System {
     this.apiUrl = place.environment['PUBLIC_URL'] ?? ''
     this.gatewayUrls = place.gatewayUrls
     this.mqttUrls = place.mqttUrls
+    this.controlPlanePorts = place.controlPlanePorts
     this.tenant = tenant
     this.#database = place.database
     this.#environment = place.environment
@@ -61,6 +64,11 @@ export class System {
     return this.#program('worker')
   }
 
+  /** One of several that are API and worker at once. */
+  controlPlane(index: number): Program {
+    return this.#program(`control plane ${index}`)
+  }
+
   gateway(index: number): Program {
     return this.#program(`gateway ${index}`)
   }
@@ -72,12 +80,23 @@ export class System {
     return node
   }
 
-  async startRole(role: Role): Promise<void> {
+  /** @param variables over what is set otherwise, for this life of it */
+  async startRole(role: Role, variables: Environment = {}): Promise<void> {
     const args = ['--role', role]
-    const env = this.#environment
+    const env = { ...this.#environment, ...variables }
     this.#programs.set(
       role,
       await startProgram({ entry: 'control-plane', args, env, ready: /control plane is up/ }),
+    )
+  }
+
+  /** API and worker in one process, at the ports of its number. */
+  async startControlPlane(index: number): Promise<void> {
+    const { port = '', internalPort = '' } = this.controlPlanePorts[index] ?? {}
+    const env = { ...this.#environment, PORT: port, INTERNAL_PORT: internalPort }
+    this.#programs.set(
+      `control plane ${index}`,
+      await startProgram({ entry: 'control-plane', env, ready: /control plane is up/ }),
     )
   }
 
@@ -129,12 +148,15 @@ interface Place {
   database: TestDatabase
   gatewayUrls: string[]
   mqttUrls: string[]
+  controlPlanePorts: { port: string; internalPort: string }[]
   /** of all programs: each takes from it what it knows */
   environment: Environment
 }
 
 export interface SystemOptions {
   gateways?: number
+  /** so many processes that are API and worker at once, instead of one of each */
+  controlPlanes?: number
   /** instead of one of the test run's server; dropped at the end all the same */
   database?: TestDatabase
   /** of all programs, over what is set otherwise */
@@ -143,16 +165,18 @@ export interface SystemOptions {
 
 /** Brings everything up. */
 export async function startSystem(options: SystemOptions = {}): Promise<System> {
-  const { gateways = 1, variables = {} } = options
+  const { gateways = 1, controlPlanes = 0, variables = {} } = options
   const folder = mkdtempSync(join(tmpdir(), 'svc-system-'))
   const [redis, database] = await Promise.all([
     startRedis({ dir: join(folder, 'redis') }),
     options.database ?? testDatabase(),
   ])
-  const place = await placeAt(folder, database, redis.url, gateways)
+  const place = await placeAt(folder, database, redis.url, { gateways, controlPlanes })
   Object.assign(place.environment, variables)
   const system = new System(place, redis, await seed(place.environment))
-  await Promise.all([system.startRole('api'), system.startRole('worker')])
+  await (controlPlanes > 0
+    ? Promise.all(place.controlPlanePorts.map((_, index) => system.startControlPlane(index)))
+    : Promise.all([system.startRole('api'), system.startRole('worker')]))
   await Promise.all(place.gatewayUrls.map((_, index) => system.startGateway(index)))
   return system
 }
@@ -161,11 +185,18 @@ async function placeAt(
   folder: string,
   database: TestDatabase,
   redisUrl: string,
-  gateways: number,
+  { gateways, controlPlanes }: { gateways: number; controlPlanes: number },
 ): Promise<Place> {
+  const planes = Math.max(1, controlPlanes)
   // All at once: one that is asked for after another was given back may be the same.
-  const ports = await Promise.all(Array.from({ length: 2 + 2 * gateways }, () => freePort()))
-  const [port, internalPort, ...gatewayPorts] = ports.map(String)
+  const free = await Promise.all(Array.from({ length: 2 * planes + 2 * gateways }, () => freePort()))
+  const ports = free.map(String)
+  const controlPlanePorts = Array.from({ length: planes }, () => {
+    const [port = '', internalPort = ''] = ports.splice(0, 2)
+    return { port, internalPort }
+  })
+  const gatewayPorts = ports
+  const { port, internalPort } = controlPlanePorts[0] ?? {}
   const gatewayUrls = gatewayPorts.slice(gateways).map((port) => `ws://127.0.0.1:${port}/agent`)
   const mqttUrls = gatewayPorts.slice(0, gateways).map((port) => `mqtt://127.0.0.1:${port}`)
   const overWebSocket = gatewayUrls.map((url) => url.replace('/agent', '/mqtt'))
@@ -184,9 +215,11 @@ async function placeAt(
     PUBLIC_URL: `http://127.0.0.1:${port}`,
     MQTTS_PORT: 'off',
     GATEWAY_URLS: [...gatewayUrls, ...mqttUrls, ...overWebSocket].join(),
-    EXCHANGE_URL: `http://127.0.0.1:${internalPort}/internal/edge/exchange`,
+    EXCHANGE_URL: controlPlanePorts
+      .map((at) => `http://127.0.0.1:${at.internalPort}/internal/edge/exchange`)
+      .join(),
   }
-  return { folder, database, gatewayUrls, mqttUrls, environment }
+  return { folder, database, gatewayUrls, mqttUrls, controlPlanePorts, environment }
 }
 
 const open = (url: string): postgres.Sql =>

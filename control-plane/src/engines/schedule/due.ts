@@ -87,7 +87,7 @@ async function actOnOne({ db, enqueue, log }: DueDeps): Promise<Acted> {
   }
 }
 
-const takeDue = (db: Db, limit: number) => db.rows<Due>`
+export const takeDue = (db: Db, limit: number) => db.rows<Due>`
   select e.id, e.partner_id, e.org_id, e.task, e.payload, e.timing, e.misfire, e.due_at, e.ends_at, e.runs_left
   from schedule_entries e where e.due_at <= now() and (e.held_until is null or e.held_until <= now())
   order by e.due_at limit ${limit} for update skip locked`
@@ -124,7 +124,12 @@ function hand(
   return enqueue(db, task, { ...payload, schedule }, { key: `schedule:${id}:${schedule.dueAt}` })
 }
 
-async function moveOn(db: Db, due: readonly Due[], ran: ReadonlySet<string>, nowMs: number): Promise<void> {
+export async function moveOn(
+  db: Db,
+  due: readonly Due[],
+  ran: ReadonlySet<string>,
+  nowMs: number,
+): Promise<void> {
   const left = due.map(({ id, runsLeft }) => (runsLeft === null ? null : runsLeft - (ran.has(id) ? 1 : 0)))
   const dueAt = due.map(({ timing, endsAt }, n) =>
     left[n] === 0 ? null : next(timing, nowMs, endsAt?.getTime()),

@@ -1,6 +1,7 @@
 import { type CommandTypeName, lanes } from '@svc/proto'
 import { plainArray, textArray } from '../../db/array-literal.ts'
 import type { Db } from '../../kernel/tenancy.ts'
+import { stillAsked } from './ask-again.ts'
 
 /** Something to say to a device, and where it is: the command itself, or (`cancel`) that it is to stop it. */
 export interface Claimed {
@@ -78,7 +79,7 @@ const claimFor = (
   with pending as (
     select c.id, c.device_id, c.lane, c.seq, c.status, p.node, p.epoch, c.cancel_requested_at is not null as cancel,
       coalesce(c.lease_until > now() and c.offered_epoch >= p.epoch, false) as offered,
-      c.not_before <= now() and c.expires_at > now() as due
+      c.not_before <= now() and (c.expires_at > now() or ${stillAsked(db, 'c')}) as due
     from device_presence p
     join gateway_nodes g on g.node = p.node and g.lease_until > now()
     join commands c on c.device_id = p.device_id and c.status in ('queued', 'delivered', 'running')

@@ -1,6 +1,7 @@
 import type { WorkerDb } from '../../kernel/db.ts'
 import type { Db } from '../../kernel/tenancy.ts'
 import { emitAll } from '../events/emit.ts'
+import { stillAsked } from './ask-again.ts'
 import { type Ended, finishedEvent } from './command.ts'
 import { type CommandState, type CommandTrigger, step } from './states.ts'
 
@@ -42,7 +43,7 @@ const expireQueued = (tx: Db): Promise<Ended[]> => tx.rows<Ended>`
   update commands c set status = ${endOf('queued', 'lapsed')}, finished_at = now(),
     error = 'not started before it expired'
   where c.id in (select q.id from commands q where q.status = 'queued' and q.expires_at < now()
-      and (q.lease_until is null or q.lease_until < now())
+      and (q.lease_until is null or q.lease_until < now()) and not ${stillAsked(tx, 'q')}
     order by q.expires_at limit ${chunk} for update skip locked)
   returning c.id, c.device_id, c.partner_id, c.org_id, c.type, c.status`
 

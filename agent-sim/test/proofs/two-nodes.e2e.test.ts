@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { proofTests } from './needs.ts'
+import { Stage, twoNodesPlants } from './two-nodes/two-nodes.ts'
+import { passed, tableOf } from './verdict.ts'
+
+proofTests('the proof of two nodes', ['haproxy'], () => {
+  const options = { seconds: 10, agents: 30, rate: 15, seed: 7, say: () => undefined }
+  let stage: Stage
+  beforeAll(async () => {
+    stage = await Stage.open(options)
+  })
+  afterAll(() => stage?.close())
+
+  test('30 agents and 15 commands a second, and a part of each kind is killed', async () => {
+    const kills = ['control plane 1', 'gateway 2', 'Redis', 'Postgres', 'HAProxy'] as const
+    const rows = await stage.play({ ...options, kills })
+    expect(passed(rows), tableOf(rows)).toBe(true)
+  })
+
+  test('it fails where callers repeat without keys, and the database answers before it has synced', async () => {
+    const rows = await stage.play({
+      ...options,
+      seconds: 2,
+      rate: 60,
+      plants: twoNodesPlants,
+      kills: ['Postgres'],
+    })
+    expect(passed(rows), tableOf(rows)).toBe(false)
+    expect(rows.map(({ seen }) => seen).join('\n'), tableOf(rows)).toMatch(/is lost|nobody was told of it/)
+  })
+})
