@@ -1,0 +1,13 @@
+import type { Bench } from './method/contract.ts'
+
+/** A bench as the command line knows it, before its code is loaded. */
+export interface Entry {
+  /** one line for people */
+  about: string
+  /** what `--scale` is when it is not given */
+  scale: { full: number; quick: number }
+  load: () => Promise<Bench>
+}
+
+/** All that can be measured, by its name on the command line. */
+export const benches: Record<string, Entry> = {}
