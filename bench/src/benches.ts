@@ -10,4 +10,10 @@ export interface Entry {
 }
 
 /** All that can be measured, by its name on the command line. */
-export const benches: Record<string, Entry> = {}
+export const benches: Record<string, Entry> = {
+  api: {
+    about: 'one device read, one command created; scale: devices',
+    scale: { full: 10_000, quick: 1_000 },
+    load: async () => (await import('./api/api.ts')).api,
+  },
+}

@@ -2,7 +2,7 @@ import { deepStrictEqual } from 'node:assert'
 import { createRequire } from 'node:module'
 import type { Bench, Ground } from '../method/contract.ts'
 import { Client } from './load/client.ts'
-import { openLoop } from './load/open-loop.ts'
+import { openLoad } from './load/open-loop.ts'
 import { percentile } from './load/percentile.ts'
 import { saturate } from './load/saturate.ts'
 import { during } from './load/window.ts'
@@ -10,7 +10,6 @@ import { figures, measures } from './api-figures.ts'
 import { findPgbench, runPgbench } from './peers/pgbench.ts'
 import { type PeerServer, startPeer } from './peers/program.ts'
 import { createScript } from './peers/scripts.ts'
-import type { Caller } from './stage/caller.ts'
 import { deviceId } from './stage/devices.ts'
 import { loopDelay } from './stage/loop-delay.ts'
 import { openStage, settingsText, type Stage } from './stage/stage.ts'
@@ -24,6 +23,7 @@ const variety = 500
 const ofSaturation = 0.7
 
 interface Times {
+  /** whole, as pgbench counts them */
   warmUpSeconds: number
   seconds: number
 }
@@ -53,7 +53,7 @@ export const api: Bench = {
 }
 
 async function run(ground: Ground): Promise<void> {
-  const times = ground.quick ? { warmUpSeconds: 1, seconds: 2 } : { warmUpSeconds: 5, seconds: 8 }
+  const times = ground.quick ? { warmUpSeconds: 1, seconds: 1 } : { warmUpSeconds: 5, seconds: 8 }
   const stage = await openStage(ground, { count: ground.scale, tenants: 1, details: true })
   ground.progress('starting the API and its peers')
   const program = await stage.startControlPlane('api')
@@ -80,36 +80,28 @@ async function run(ground: Ground): Promise<void> {
   await requireAlike(readers, paths)
   for (const side of readers) await read(scene, side, times.warmUpSeconds)
   for (const side of writers) await write(scene, side, times.warmUpSeconds)
-  for (let round = 1; round <= ground.rounds; round++) await oneRound(scene, round, readers, writers, caller)
+  for (let round = 1; round <= ground.rounds; round++) await oneRound(scene, round, readers, writers)
 }
 
+/** Side after side, each with all that it does, so that every side meets the same machine. */
 async function oneRound(
   scene: Scene,
   round: number,
   readers: readonly Side[],
   writers: readonly Side[],
-  caller: Caller,
 ): Promise<void> {
   const { ground, times } = scene
-  const seen = new Map<string, { seen: Record<string, number>; clientBusy: number }>()
-  const note = (side: string, what: Record<string, number>, clientBusy: number) => {
-    const so = seen.get(side) ?? { seen: {}, clientBusy: 0 }
-    seen.set(side, { seen: { ...so.seen, ...what }, clientBusy: Math.max(so.clientBusy, clientBusy) })
-  }
   for (const side of readers) {
     ground.progress(`round ${round}: reads, ${side.name}`)
-    const { rate, figures, clientBusy } = await read(scene, side, times.seconds)
-    note(side.name, figures, clientBusy)
-    if (side.name === 'ours') note('ours', await at70(scene, rate, caller), 0)
-  }
-  for (const side of writers) {
-    ground.progress(`round ${round}: creates, ${side.name}`)
-    const { figures, clientBusy } = await write(scene, side, times.seconds)
-    note(side.name, figures, clientBusy)
+    const reads = await read(scene, side, times.seconds)
+    const calm = side.name === 'ours' ? await at70(scene, side, reads.rate) : {}
+    if (writers.includes(side)) ground.progress(`round ${round}: creates, ${side.name}`)
+    const creates = writers.includes(side) ? await write(scene, side, times.seconds) : undefined
+    const clientBusy = Math.max(reads.clientBusy, creates?.clientBusy ?? 0)
+    ground.saw(side.name, round, { ...reads.figures, ...calm, ...creates?.figures }, clientBusy)
   }
   const floor = await bench(scene, round)
-  if (floor) note('pgbench', floor.figures, floor.clientBusy)
-  for (const [side, { seen: what, clientBusy }] of seen) ground.saw(side, round, what, clientBusy)
+  if (floor) ground.saw('pgbench', round, floor.figures, floor.clientBusy)
 }
 
 /** Every side must do the same work: for the same device they answer the same. */
@@ -132,7 +124,7 @@ async function read({ stage, paths }: Scene, side: Side, seconds: number) {
     seconds,
     status: 200,
   }
-  const window = await during({ server: [side.pid], database: [stage.postgres.pid] }, () => saturate(load))
+  const window = await during({ server: side.pid, database: stage.postgres.pid }, () => saturate(load))
   return { rate: window.value.answers / window.seconds, ...summary('read', window.value.answers, window) }
 }
 
@@ -147,7 +139,7 @@ async function write({ stage, paths }: Scene, side: Side, seconds: number) {
     seconds,
     status: 201,
   }
-  const window = await during({ server: [side.pid], database: [stage.postgres.pid] }, () => saturate(load))
+  const window = await during({ server: side.pid, database: stage.postgres.pid }, () => saturate(load))
   await requireWork(stage, window.value.answers)
   return summary('create', window.value.answers, window)
 }
@@ -169,7 +161,7 @@ async function bench({ ground, stage, times }: Scene, round: number) {
     })
   if (round === 1) await once(times.warmUpSeconds)
   await emptyWork(stage)
-  const window = await during({ server: [], database: [stage.postgres.pid] }, () => once(times.seconds))
+  const window = await during({ database: stage.postgres.pid }, () => once(times.seconds))
   await requireWork(stage, window.value.transactions)
   return summary('create', window.value.transactions, window)
 }
@@ -205,13 +197,13 @@ async function requireWork({ sql }: Stage, answered: number): Promise<void> {
 }
 
 /** How late the event loop is, and answers are, at 70 % of what the server takes, at times fixed before. */
-async function at70({ ground, stage, times, paths }: Scene, rate: number, caller: Caller) {
+async function at70({ ground, stage, times, paths }: Scene, side: Side, rate: number) {
   ground.progress(`reads at ${Math.round(ofSaturation * rate)} a second`)
-  const client = new Client(stage.apiUrl, await caller.headers())
+  const client = new Client(side.url, await side.headers())
   try {
     const ask = (number: number) => client.ask(200, 'GET', paths[number % paths.length] ?? '')
     await loopDelay(stage.metricsUrl) // begins anew
-    const took = await openLoop({ perSecond: ofSaturation * rate, seconds: times.seconds, ask })
+    const took = await openLoad({ perSecond: ofSaturation * rate, seconds: times.seconds, ask })
     const delay = await loopDelay(stage.metricsUrl)
     return {
       'loop delay p99 at 70 %': delay.p99,

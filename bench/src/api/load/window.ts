@@ -1,21 +1,21 @@
-import { cpuOf } from '../stage/cpu.ts'
+import { cpuMicrosOfTree } from '../../method/cpu.ts'
 
 /** What processes used while something went on. */
 export interface Window<T> {
   value: T
   seconds: number
-  /** µs by the name of the group */
+  /** CPU-µs by the name of the process, children included */
   cpu: Record<string, number>
   /** how busy this process, the load client, kept its core: 0 to 1 */
   clientBusy: number
 }
 
-/** @param groups process numbers by name: what each and all below it used is counted together @param client besides this process */
+/** @param servers process numbers by name: each counts with all that it has started */
 export async function during<T>(
-  groups: Readonly<Record<string, readonly number[]>>,
+  servers: Readonly<Record<string, number>>,
   work: () => Promise<T>,
 ): Promise<Window<T>> {
-  const look = () => Object.entries(groups).map(([name, pids]) => [name, cpuOf(pids)] as const)
+  const look = () => Object.entries(servers).map(([name, pid]) => [name, cpuMicrosOfTree(pid)] as const)
   const before = Object.fromEntries(look())
   const client = process.cpuUsage()
   const began = performance.now()

@@ -1,7 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
-import { cores } from '../stage/pin.ts'
+import { cores, unpinnable } from '../../method/pin.ts'
 
 /** Where Debian puts it, newest first: it is no part of the embedded server. */
 function debianFolders(): string[] {
@@ -62,7 +62,12 @@ export async function runPgbench(run: PgbenchRun): Promise<Benched> {
     files.flatMap((file) => ['-f', file]),
     [url.pathname.slice(1)],
   ].flat()
-  const child = spawn('taskset', ['-c', cores.client, run.command, ...args], {
+  const [command = '', ...rest] = [
+    ...(unpinnable() ? [] : ['taskset', '-c', String(cores.client)]),
+    run.command,
+    ...args,
+  ]
+  const child = spawn(command, rest, {
     env: {
       PATH: process.env['PATH'],
       PGPASSWORD: url.password,

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { startChild } from '../../../../tools/services/child.ts'
 import type { Ground } from '../../method/contract.ts'
-import { cores, pin } from '../stage/pin.ts'
+import { pinServers } from '../stage/pin.ts'
 import type { Stage } from '../stage/stage.ts'
 
 /** A server to compare with, in a process of its own on the server's core. */
@@ -38,6 +38,6 @@ export async function startPeer(
     },
   })
   ground.afterwards(() => child.stop())
-  pin([child.pid], cores.server)
+  pinServers(child.pid)
   return { pid: child.pid, url }
 }

@@ -1,18 +1,37 @@
-import { spawnSync } from 'node:child_process'
-import { processesUnder } from './cpu.ts'
+import { readdirSync, readFileSync } from 'node:fs'
+import { cores, pin } from '../../method/pin.ts'
 
-/** Where the server runs, and where what loads it does (the method's first rule). */
-export const cores = { server: '0', client: '1', both: '0,1' } as const
+function parentOf(pid: number): number | undefined {
+  try {
+    // proc(5): the name in parentheses may hold anything.
+    return Number(
+      readFileSync(`/proc/${pid}/stat`, 'utf8')
+        .replace(/^.*\) /s, '')
+        .split(' ')[1],
+    )
+  } catch {
+    return undefined // it has ended since it was listed
+  }
+}
 
-/** Puts all threads of these processes, and of all below them, on a core; what they start later stays there too. */
-export function pin(roots: readonly number[], core: string): void {
-  for (const pid of roots.flatMap((root) => processesUnder(root))) {
-    const { error, status, stderr } = spawnSync('taskset', ['-a', '-c', '-p', core, String(pid)], {
-      encoding: 'utf8',
-    })
-    if (error) throw new Error(`taskset cannot be run: ${error.message}`)
-    // One that ended meanwhile needs no core.
-    if (status !== 0 && processesUnder(pid).length > 0)
-      throw new Error(`process ${pid} stays where it is: ${stderr.trim()}`)
+/** That process and all below it that live. */
+export function processesUnder(root: number): number[] {
+  const all = readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map((name) => ({ pid: Number(name), parent: parentOf(Number(name)) }))
+  const found = [root]
+  for (const parent of found) found.push(...all.filter((one) => one.parent === parent).map(({ pid }) => pid))
+  return found
+}
+
+/** Puts servers, with what they have started already, on the server's core; what they start later stays there too. */
+export function pinServers(...roots: number[]): void {
+  for (const pid of roots.flatMap(processesUnder)) {
+    try {
+      pin(pid, cores.server)
+    } catch (error) {
+      // One that ended meanwhile needs no core: a database's own workers come and go.
+      if (parentOf(pid) !== undefined) throw error
+    }
   }
 }

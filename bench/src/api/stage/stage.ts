@@ -8,7 +8,8 @@ import { freePort, type Postgres, type Redis, startPostgres, startRedis } from '
 import type { Ground } from '../../method/contract.ts'
 import { Caller } from './caller.ts'
 import { type Devices, fillDevices, type Place } from './devices.ts'
-import { cores, pin } from './pin.ts'
+import { cores, pin } from '../../method/pin.ts'
+import { pinServers } from './pin.ts'
 
 /** As a server for tens of thousands of devices is set, and nothing that gives safety away: fsync and synchronous_commit are on. */
 const settings = {
@@ -88,7 +89,7 @@ export class Stage {
     const program = await startProgram({ entry, args, env, ready })
     this.#ground.afterwards(() => program.stop())
     this.#programs.set(name, program)
-    pin([program.pid], cores.server)
+    pinServers(program.pid)
     return program
   }
 
@@ -102,12 +103,12 @@ export class Stage {
 export async function openStage(ground: Ground, devices: Devices): Promise<Stage> {
   // The database may run as a user that has to get through.
   chmodSync(ground.folder, 0o711)
-  pin([process.pid], cores.client)
+  pin(process.pid, cores.client)
   ground.progress('starting database and Redis')
   const database = await startPostgres({
     dataDir: join(ground.folder, 'postgres'),
     settings,
-    onNotice: ground.progress,
+    onNotice: (line) => ground.progress(line),
   })
   ground.afterwards(async () => {
     await database.stop()
@@ -115,7 +116,7 @@ export async function openStage(ground: Ground, devices: Devices): Promise<Stage
   })
   const redis = await startRedis({ dir: join(ground.folder, 'redis') })
   ground.afterwards(() => redis.stop())
-  pin([database.pid, redis.pid], cores.server)
+  pinServers(database.pid, redis.pid)
   const databaseUrl = await createDatabase(database.url)
   const environment = await environmentFor(ground.folder, databaseUrl, redis.url)
   const tenant = await seed(environment)
