@@ -2,7 +2,8 @@ import type { Figure, Measure, ResultFile, Unit } from './contract.ts'
 import { judge } from './judge.ts'
 import { measured, type Spread } from './spread.ts'
 
-const short: Record<Unit, string> = {
+/** Behind a number. */
+export const shortUnit: Record<Unit, string> = {
   'CPU-µs': ' µs',
   bytes: ' B',
   ms: ' ms',
@@ -16,7 +17,7 @@ const number = (value: number, digits: number) =>
   value.toLocaleString('en', { minimumFractionDigits: digits, maximumFractionDigits: digits })
 
 /** `1,480 B (1,470–1,502)`; one round has no range. */
-function shown({ median, min, max, count }: Spread, digits: number, unit: string): string {
+export function shown({ median, min, max, count }: Spread, digits: number, unit: string): string {
   const range = count > 1 ? ` (${number(min, digits)}–${number(max, digits)})` : ''
   return `${number(median, digits)}${unit}${range}`
 }
@@ -33,10 +34,11 @@ function columns(rows: readonly string[][]): string {
     .join('\n')
 }
 
-const wanted = ({ target, peer }: Figure, { digits, unit }: Measure): string =>
+/** What a figure's target asks, in its own unit and beside its peer. */
+export const wanted = ({ target, peer }: Figure, { digits, unit }: Measure): string =>
   [
-    target.atMost === undefined ? [] : `≤ ${number(target.atMost, digits)}${short[unit]}`,
-    target.atLeast === undefined ? [] : `≥ ${number(target.atLeast, digits)}${short[unit]}`,
+    target.atMost === undefined ? [] : `≤ ${number(target.atMost, digits)}${shortUnit[unit]}`,
+    target.atLeast === undefined ? [] : `≥ ${number(target.atLeast, digits)}${shortUnit[unit]}`,
     target.ratioAtMost === undefined ? [] : `≤ ${target.ratioAtMost}× ${peer}`,
     target.ratioAtLeast === undefined ? [] : `≥ ${target.ratioAtLeast}× ${peer}`,
   ]
@@ -46,14 +48,23 @@ const wanted = ({ target, peer }: Figure, { digits, unit }: Measure): string =>
 const verdict = (reached: boolean | undefined) =>
   reached === undefined ? 'not judged' : reached ? 'reached' : 'MISSED'
 
-function figureRow(figure: Figure, { measures, rounds }: ResultFile): string[] {
-  const measure = measures.find(({ name }) => name === figure.measure)
-  if (!measure) throw new Error(`${figure.id}: there is no measure ${figure.measure}`)
-  const { value, ratio, reached } = judge(figure, rounds)
+/** The measure that a figure is made of. */
+export function figureMeasure(
+  { id, measure: wanted }: Figure,
+  { measures }: Pick<ResultFile, 'measures'>,
+): Measure {
+  const measure = measures.find(({ name }) => name === wanted)
+  if (!measure) throw new Error(`${id}: there is no measure ${wanted}`)
+  return measure
+}
+
+function figureRow(figure: Figure, result: ResultFile): string[] {
+  const measure = figureMeasure(figure, result)
+  const { value, ratio, reached } = judge(figure, result.rounds)
   return [
     figure.id,
     figure.title,
-    value ? shown(value, measure.digits, short[measure.unit]) : 'not seen',
+    value ? shown(value, measure.digits, shortUnit[measure.unit]) : 'not seen',
     ratio ? `${shown(ratio, 2, '×')} ${figure.peer}` : figure.peer ? `no ${figure.peer}` : '',
     wanted(figure, measure),
     verdict(reached),
