@@ -16,4 +16,9 @@ export const benches: Record<string, Entry> = {
     scale: { full: 10_000, quick: 1_000 },
     load: async () => (await import('./api/api.ts')).api,
   },
+  list: {
+    about: 'the device list, of one tenant and of 1,000; scale: devices',
+    scale: { full: 1_000_000, quick: 50_000 },
+    load: async () => (await import('./api/list.ts')).list,
+  },
 }

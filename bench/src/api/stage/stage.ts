@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { chmodSync, rmSync } from 'node:fs'
+import { chmodSync, mkdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import postgres from 'postgres'
 import { type Program, startProgram } from '../../../../agent-sim/test/system/harness/program.ts'
@@ -99,14 +99,19 @@ export class Stage {
   }
 }
 
-/** Brings up the servers with these devices in them. No process of the product runs yet. */
-export async function openStage(ground: Ground, devices: Devices): Promise<Stage> {
+/**
+ * Brings up the servers with these devices in them. No process of the product runs yet.
+ * @param name of its folder: a bench may have several at once
+ */
+export async function openStage(ground: Ground, devices: Devices, name = 'stage'): Promise<Stage> {
+  const folder = join(ground.folder, name)
+  mkdirSync(folder, { mode: 0o711 })
   // The database may run as a user that has to get through.
   chmodSync(ground.folder, 0o711)
   pin(process.pid, cores.client)
   ground.progress('starting database and Redis')
   const database = await startPostgres({
-    dataDir: join(ground.folder, 'postgres'),
+    dataDir: join(folder, 'postgres'),
     settings,
     onNotice: (line) => ground.progress(line),
   })
@@ -114,11 +119,11 @@ export async function openStage(ground: Ground, devices: Devices): Promise<Stage
     await database.stop()
     rmSync(database.dataDir, { recursive: true, force: true })
   })
-  const redis = await startRedis({ dir: join(ground.folder, 'redis') })
+  const redis = await startRedis({ dir: join(folder, 'redis') })
   ground.afterwards(() => redis.stop())
   pinServers(database.pid, redis.pid)
   const databaseUrl = await createDatabase(database.url)
-  const environment = await environmentFor(ground.folder, databaseUrl, redis.url)
+  const environment = await environmentFor(folder, databaseUrl, redis.url)
   const tenant = await seed(environment)
   const sql = open(databaseUrl)
   ground.afterwards(() => sql.end({ timeout: 5 }))
