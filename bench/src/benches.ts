@@ -10,4 +10,10 @@ export interface Entry {
 }
 
 /** All that can be measured, by its name on the command line. */
-export const benches: Record<string, Entry> = {}
+export const benches: Record<string, Entry> = {
+  edge: {
+    about: 'memory of an idle connection with a full session, over each transport (G2, G2t, G2m)',
+    scale: { full: 18_900, quick: 1_000 },
+    load: async () => (await import('./edge/memory.ts')).memory,
+  },
+}
