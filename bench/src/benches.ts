@@ -21,4 +21,9 @@ export const benches: Record<string, Entry> = {
     scale: { full: 1_000_000, quick: 50_000 },
     load: async () => (await import('./api/list.ts')).list,
   },
+  edge: {
+    about: 'memory of an idle connection with a full session, over each transport (G2, G2t, G2m)',
+    scale: { full: 18_900, quick: 1_000 },
+    load: async () => (await import('./edge/memory.ts')).memory,
+  },
 }
