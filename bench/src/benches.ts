@@ -12,14 +12,24 @@ export interface Entry {
 /** All that can be measured, by its name on the command line. */
 export const benches: Record<string, Entry> = {
   api: {
-    about: 'one device read, one command created; scale: devices',
+    about: 'one device read, one command created, and the event loop meanwhile (A1, A2, A4); scale: devices',
     scale: { full: 10_000, quick: 1_000 },
     load: async () => (await import('./api/api.ts')).api,
   },
   list: {
-    about: 'the device list, of one tenant and of 1,000; scale: devices',
+    about: 'the device list, of one tenant and of 1,000 (A3); scale: devices',
     scale: { full: 1_000_000, quick: 50_000 },
     load: async () => (await import('./api/list.ts')).list,
+  },
+  command: {
+    about: 'a command, from the request over the device and back to the caller (G5); scale: agents connected',
+    scale: { full: 18_900, quick: 500 },
+    load: async () => (await import('./api/command.ts')).command,
+  },
+  start: {
+    about: 'npm start, second run, to the first request served (A5); scale: simulated agents',
+    scale: { full: 200, quick: 3 },
+    load: async () => (await import('./api/start.ts')).start,
   },
   edge: {
     about: 'memory of an idle connection with a full session, over each transport (G2, G2t, G2m)',

@@ -114,7 +114,7 @@ async function startGateway(
   if (!node) throw new Error('the gateway does not say what it is called')
   return {
     pid: program.pid,
-    log: program.log,
+    log: () => program.log(),
     node,
     port: { svc: port, mqtt: mqttPort, 'mqtt-ws': port },
     stop: () => program.kill(),

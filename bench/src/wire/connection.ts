@@ -29,7 +29,7 @@ export interface Listener {
   /** the session is complete: welcome, or subscribed */
   live: (connection: Connection) => void
   /** a message for this client, which is no answer to a heartbeat */
-  delivered: (connection: Connection) => void
+  delivered: (connection: Connection, envelope: Buffer) => void
   /** its heartbeat was answered */
   answered: (connection: Connection) => void
   /** it has ended, for that reason */
@@ -81,6 +81,11 @@ export class Connection {
       this.socket.write(
         (this.#beat ??= this.#framed(mqtt.publish(`d/${this.#identity.deviceId}/up`, heartbeat))),
       )
+  }
+
+  /** Says an envelope, over its own protocol. */
+  say(envelope: Uint8Array): void {
+    this.socket.write(clientFrame(envelope))
   }
 
   /** Publishes, over MQTT. */
@@ -166,7 +171,7 @@ export class Connection {
     const kind = kindOf(envelope)
     if (kind === kinds.heartbeatAck) this.#listener.answered(this)
     else if (kind === kinds.refused) this.#end('refused')
-    else if (kind !== kinds.welcome) this.#listener.delivered(this)
+    else if (kind !== kinds.welcome) this.#listener.delivered(this, envelope)
     else if (this.#kind === 'svc') this.#live()
   }
 
