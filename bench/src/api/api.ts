@@ -4,7 +4,7 @@ import type { Bench, Ground } from '../method/contract.ts'
 import { Client } from './load/client.ts'
 import { openLoad } from './load/open-loop.ts'
 import { percentile } from './load/percentile.ts'
-import { saturate } from './load/saturate.ts'
+import { type Length, saturate } from './load/saturate.ts'
 import { during } from './load/window.ts'
 import { figures, measures } from './api-figures.ts'
 import { findPgbench, runPgbench } from './peers/pgbench.ts'
@@ -23,9 +23,10 @@ const variety = 500
 const ofSaturation = 0.7
 
 interface Times {
-  /** whole, as pgbench counts them */
-  warmUpSeconds: number
-  seconds: number
+  warmUp: Length
+  load: Length
+  /** at 70 % */
+  calmSeconds: number
 }
 
 /** One server among those that are compared. */
@@ -44,17 +45,27 @@ interface Scene {
 }
 
 /** `GET /devices/:id` and `POST /devices/:id/commands` at as many as one core serves, database included, and the event loop at 70 % of that. */
-export const api: Bench = {
+export const apiOn = (open: typeof openStage): Bench => ({
   name: 'api',
   title: 'API: one device read, one command created',
   measures,
   figures,
-  run,
+  run: (ground) => run(ground, open),
+})
+
+export const api: Bench = apiOn(openStage)
+
+/** A quick run asks once for each of its devices. */
+function timesOf({ quick, scale }: Ground): Times {
+  const once = { count: Math.max(loadConnections, scale) }
+  return quick
+    ? { warmUp: once, load: once, calmSeconds: Math.min(1, scale / 1_000) }
+    : { warmUp: { seconds: 5 }, load: { seconds: 8 }, calmSeconds: 8 }
 }
 
-async function run(ground: Ground): Promise<void> {
-  const times = ground.quick ? { warmUpSeconds: 1, seconds: 1 } : { warmUpSeconds: 5, seconds: 8 }
-  const stage = await openStage(ground, { count: ground.scale, tenants: 1, details: true })
+async function run(ground: Ground, open: typeof openStage): Promise<void> {
+  const times = timesOf(ground)
+  const stage = await open(ground, { count: ground.scale, tenants: 1, details: true })
   ground.progress('starting the API and its peers')
   const program = await stage.startControlPlane('api')
   const caller = await stage.caller()
@@ -78,8 +89,8 @@ async function run(ground: Ground): Promise<void> {
   const scene = { ground, stage, times, paths }
 
   await requireAlike(readers, paths)
-  for (const side of readers) await read(scene, side, times.warmUpSeconds)
-  for (const side of writers) await write(scene, side, times.warmUpSeconds)
+  for (const side of readers) await read(scene, side, times.warmUp)
+  for (const side of writers) await write(scene, side, times.warmUp)
   for (let round = 1; round <= ground.rounds; round++) await oneRound(scene, round, readers, writers)
 }
 
@@ -93,10 +104,10 @@ async function oneRound(
   const { ground, times } = scene
   for (const side of readers) {
     ground.progress(`round ${round}: reads, ${side.name}`)
-    const reads = await read(scene, side, times.seconds)
+    const reads = await read(scene, side, times.load)
     const calm = side.name === 'ours' ? await at70(scene, side, reads.rate) : {}
     if (writers.includes(side)) ground.progress(`round ${round}: creates, ${side.name}`)
-    const creates = writers.includes(side) ? await write(scene, side, times.seconds) : undefined
+    const creates = writers.includes(side) ? await write(scene, side, times.load) : undefined
     const clientBusy = Math.max(reads.clientBusy, creates?.clientBusy ?? 0)
     ground.saw(side.name, round, { ...reads.figures, ...calm, ...creates?.figures }, clientBusy)
   }
@@ -115,20 +126,20 @@ async function requireAlike(sides: readonly Side[], paths: readonly string[]): P
   for (const other of answers.slice(1)) deepStrictEqual(other, answers[0], 'the sides answer differently')
 }
 
-async function read({ stage, paths }: Scene, side: Side, seconds: number) {
+async function read({ stage, paths }: Scene, side: Side, length: Length) {
   const load = {
     url: side.url,
     headers: await side.headers(),
     requests: paths.map((path) => ({ method: 'GET' as const, path })),
     connections: loadConnections,
-    seconds,
+    length,
     status: 200,
   }
   const window = await during({ server: side.pid, database: stage.postgres.pid }, () => saturate(load))
-  return { rate: window.value.answers / window.seconds, ...summary('read', window.value.answers, window) }
+  return { rate: window.value / window.seconds, ...summary('read', window.value, window) }
 }
 
-async function write({ stage, paths }: Scene, side: Side, seconds: number) {
+async function write({ stage, paths }: Scene, side: Side, length: Length) {
   await emptyWork(stage)
   const body = JSON.stringify({ type: 'list_processes', payload: { limit: 10 } })
   const load = {
@@ -136,12 +147,12 @@ async function write({ stage, paths }: Scene, side: Side, seconds: number) {
     headers: { ...(await side.headers()), 'content-type': 'application/json' },
     requests: paths.map((path) => ({ method: 'POST' as const, path: `${path}/commands`, body })),
     connections: loadConnections,
-    seconds,
+    length,
     status: 201,
   }
   const window = await during({ server: side.pid, database: stage.postgres.pid }, () => saturate(load))
-  await requireWork(stage, window.value.answers)
-  return summary('create', window.value.answers, window)
+  await requireWork(stage, window.value)
+  return summary('create', window.value, window)
 }
 
 /** The transaction alone: no server, no language, one round trip per statement. */
@@ -150,20 +161,20 @@ async function bench({ ground, stage, times }: Scene, round: number) {
   if (!found) return undefined
   ground.progress(`round ${round}: creates, pgbench`)
   await emptyWork(stage)
-  const once = (seconds: number) =>
+  const once = (length: Length) =>
     runPgbench({
       ...found,
       databaseUrl: stage.databaseUrl,
       folder: ground.folder,
       scripts: [createScript(stage.place, Math.min(variety, ground.scale))],
       clients: databaseConnections,
-      seconds,
+      length,
     })
-  if (round === 1) await once(times.warmUpSeconds)
+  if (round === 1) await once(times.warmUp)
   await emptyWork(stage)
-  const window = await during({ database: stage.postgres.pid }, () => once(times.seconds))
-  await requireWork(stage, window.value.transactions)
-  return summary('create', window.value.transactions, window)
+  const window = await during({ database: stage.postgres.pid }, () => once(times.load))
+  await requireWork(stage, window.value.length)
+  return summary('create', window.value.length, window)
 }
 
 type Usage = { seconds: number; cpu: Record<string, number>; clientBusy: number }
@@ -203,7 +214,7 @@ async function at70({ ground, stage, times, paths }: Scene, side: Side, rate: nu
   try {
     const ask = (number: number) => client.ask(200, 'GET', paths[number % paths.length] ?? '')
     await loopDelay(stage.metricsUrl) // begins anew
-    const took = await openLoad({ perSecond: ofSaturation * rate, seconds: times.seconds, ask })
+    const took = await openLoad({ perSecond: ofSaturation * rate, seconds: times.calmSeconds, ask })
     const delay = await loopDelay(stage.metricsUrl)
     return {
       'loop delay p99 at 70 %': delay.p99,

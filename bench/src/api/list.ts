@@ -177,11 +177,11 @@ async function bare(
       folder,
       scripts: pages.map(({ statement }) => `${statement};\n`),
       clients: databaseConnections,
-      seconds,
+      length: { seconds },
       rate: perSecond,
     }),
   )
-  return { seen: figuresOf(value.took, cpu), clientBusy }
+  return { seen: figuresOf(value, cpu), clientBusy }
 }
 
 function figuresOf(took: readonly number[], { server = 0, database = 0 }: Record<string, number>) {

@@ -1,19 +1,16 @@
 import autocannon from 'autocannon'
 
+/** How long a load goes on: for whole seconds, or until so many were answered. */
+export type Length = { seconds: number } | { count: number }
+
 export interface Saturation {
   url: string
   requests: readonly { method: 'GET' | 'POST'; path: string; body?: string }[]
   headers: Readonly<Record<string, string>>
   connections: number
-  seconds: number
+  length: Length
   /** the one status that is right */
   status: number
-}
-
-/** What came back. */
-export interface Answered {
-  answers: number
-  seconds: number
 }
 
 /** An answer that is not the wanted one: what was measured would be how fast a server refuses. */
@@ -21,15 +18,19 @@ export class WrongAnswer extends Error {
   override name = 'WrongAnswer'
 }
 
+const sampleMs = 50
+
 /**
- * As many requests as the server answers, from `connections` that each send the next one when the last was answered. @throws WrongAnswer for
- * anything but `status` everywhere
+ * As many requests as the server answers, from `connections` that each send the next one when the last was answered. Answers
+ * with how many were answered. @throws WrongAnswer for anything but `status` everywhere
  */
-export async function saturate(load: Saturation): Promise<Answered> {
+export async function saturate(load: Saturation): Promise<number> {
   const result = await autocannon({
     url: load.url,
     connections: load.connections,
-    duration: load.seconds,
+    // It notices its end only when it samples.
+    sampleInt: sampleMs,
+    ...('seconds' in load.length ? { duration: load.length.seconds } : { amount: load.length.count }),
     timeout: 30,
     headers: { ...load.headers },
     requests: load.requests.map(({ method, path, body }) => ({
@@ -50,5 +51,5 @@ export async function saturate(load: Saturation): Promise<Answered> {
       `${load.requests[0]?.method} ${load.url}${load.requests[0]?.path} must answer ${load.status} and answered ${seen || 'nothing'}, ${result.errors} errors, ${result.timeouts} timeouts`,
     )
   }
-  return { answers: right, seconds: result.duration }
+  return right
 }

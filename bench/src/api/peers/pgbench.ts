@@ -1,6 +1,7 @@
 import { spawn, spawnSync } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
+import type { Length } from '../load/saturate.ts'
 import { cores, unpinnable } from '../../method/pin.ts'
 
 /** Where Debian puts it, newest first: it is no part of the embedded server. */
@@ -34,20 +35,21 @@ export interface PgbenchRun {
   /** statements with pgbench's own variables; several scripts are taken in turn at random */
   scripts: readonly string[]
   clients: number
-  seconds: number
+  length: Length
   /** transactions per second at fixed times, whatever became of those before; absent: as many as there can be */
   rate?: number
 }
 
-export interface Benched {
-  transactions: number
-  seconds: number
-  /** ms, of each transaction from its intended beginning */
-  took: number[]
-}
+const lengthOf = ({ length, clients }: PgbenchRun): string[] =>
+  'seconds' in length
+    ? ['-T', String(length.seconds)]
+    : ['-t', String(Math.max(1, Math.round(length.count / clients)))]
 
-/** Runs it on the client's core. @throws Error when a transaction fails */
-export async function runPgbench(run: PgbenchRun): Promise<Benched> {
+/**
+ * Runs it on the client's core. Answers with the ms that each transaction took, from its intended beginning where there is a rate.
+ * @throws Error when one fails
+ */
+export async function runPgbench(run: PgbenchRun): Promise<number[]> {
   const url = new URL(run.databaseUrl)
   const files = run.scripts.map((script, at) => {
     const file = join(run.folder, `script-${at}.sql`)
@@ -57,7 +59,7 @@ export async function runPgbench(run: PgbenchRun): Promise<Benched> {
   const logs = join(run.folder, 'pgbench-log')
   const args = [
     ['-n', '-M', 'prepared', '-h', url.hostname, '-p', url.port, '-U', url.username],
-    ['-c', String(run.clients), '-j', '1', '-T', String(run.seconds), '-l', `--log-prefix=${logs}`],
+    ['-c', String(run.clients), '-j', '1', ...lengthOf(run), '-l', `--log-prefix=${logs}`],
     run.rate === undefined ? [] : [`--rate=${run.rate}`],
     files.flatMap((file) => ['-f', file]),
     [url.pathname.slice(1)],
@@ -84,8 +86,7 @@ export async function runPgbench(run: PgbenchRun): Promise<Benched> {
   })
   if (code !== 0 || !/number of failed transactions: 0 /.test(said))
     throw new Error(`pgbench ended with ${code}:\n${said.trim()}`)
-  const took = readLogs(run.folder)
-  return { transactions: took.length, seconds: run.seconds, took }
+  return readLogs(run.folder)
 }
 
 /** Columns: client, transaction, µs from the intended beginning, …; one line for each transaction. */
