@@ -1,12 +1,12 @@
 import { spawnSync } from 'node:child_process'
-import { availableParallelism } from 'node:os'
+import { cpus } from 'node:os'
 
 /** Who runs where: the measured server alone on the one, the load and all that serves it on the other. */
 export const cores = { server: 0, client: 1 } as const
 
 /** Why nothing can be pinned here; undefined: it can. */
 export function unpinnable(): string | undefined {
-  if (availableParallelism() < 2) return 'there is one core: server and client share it'
+  if (cpus().length < 2) return 'there is one core: server and client share it'
   if (spawnSync('taskset', ['--version']).error) return 'there is no taskset: nothing is pinned'
   return undefined
 }
