@@ -33,7 +33,23 @@ export const benches: Record<string, Entry> = {
   },
   edge: {
     about: 'memory of an idle connection with a full session, over each transport (G2, G2t, G2m)',
-    scale: { full: 18_900, quick: 1_000 },
+    scale: { full: 18_800, quick: 500 },
     load: async () => (await import('./edge/memory.ts')).memory,
+  },
+  accept: {
+    about: 'CPU of an authenticated connect, with its claim in Redis (G3)',
+    scale: { full: 18_800, quick: 500 },
+    load: async () => (await import('./edge/accept.ts')).accept,
+  },
+  heartbeat: {
+    about:
+      'CPU of a heartbeat: of the gateway alone, and of all that is between agent and committed row (G4, G4b)',
+    scale: { full: 1_000_000, quick: 50_000 },
+    load: async () => (await import('./edge/heartbeat.ts')).heartbeat,
+  },
+  fanout: {
+    about: 'CPU of one message delivered to every agent of a gateway (G6)',
+    scale: { full: 18_800, quick: 500 },
+    load: async () => (await import('./edge/fanout.ts')).fanout,
   },
 }

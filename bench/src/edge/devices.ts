@@ -9,6 +9,7 @@ export const openDatabase = (url: string): Sql =>
     max: 1,
     connection: { search_path: 'svc' },
     onnotice: () => undefined,
+    transform: postgres.camel,
     types: { bigint: { to: 20, from: [20], parse: Number, serialize: String } },
   })
 
@@ -48,7 +49,7 @@ export async function seedDevices(
     insert into device_presence (device_id, partner_id, org_id)
     select uuidv7(), ${partnerId}, ${organizationId} from generate_series(1, ${Math.max(count, presences)})`
   const rows = await sql<{ deviceId: string }[]>`
-    select device_id as "deviceId" from device_presence order by random() limit ${count}`
+    select device_id from device_presence order by random() limit ${count}`
   const agents = rows.map(({ deviceId }) => ({ deviceId, token: makeDeviceToken(deviceId) }))
   for (let at = 0; at < agents.length; at += perStatement) {
     const some = agents.slice(at, at + perStatement)

@@ -1,5 +1,4 @@
-import { setTimeout as pause } from 'node:timers/promises'
-import type { Bench, Figure, Ground } from '../method/contract.ts'
+import type { Bench, Figure } from '../method/contract.ts'
 import { perConnection, settledPss } from '../method/memory.ts'
 import type { Identity } from '../wire/connection.ts'
 import { startWire, type Wire } from '../wire/wire.ts'
@@ -78,7 +77,7 @@ export const memory: Bench = {
       // A device has one connection, so no two of our gateways may have the same ones.
       const from = Math.max(0, ways.indexOf(side)) * ground.scale
       const agents = site.agents.slice(from, from + ground.scale)
-      const measuring = measureServer(ground, wire, server, agents)
+      const measuring = measureServer(wire, server, agents)
       ground.saw(side.name, round, ...(await measuring.catch(failedAt(side, server))))
       await server.stop()
     }
@@ -90,7 +89,6 @@ export const memory: Bench = {
 }
 
 async function measureServer(
-  ground: Ground,
   wire: Wire,
   server: Server,
   agents: readonly Identity[],
@@ -98,7 +96,7 @@ async function measureServer(
   const { kind, port, tls, answers } = server
   const clients = await wire.clients({ kind, port, tls, perSecond: connectionsPerSecond(agents.length) })
   const few = Math.min(fewAtMost, Math.ceil(agents.length / fewShare))
-  const seenAt = async (connections: number) => ({ connections, bytes: await idleBytes(server, ground) })
+  const seenAt = async (connections: number) => ({ connections, bytes: await settledPss(server) })
   const beats = { perSecond: beatsPerSecond, count: agents.length, answered: answers }
   await clients.connect(agents.slice(0, few))
   // The same work before both looks: what the process grew for it is its own, not the connections'.
@@ -112,10 +110,4 @@ async function measureServer(
   const clientBusy = busy()
   await clients.close()
   return [seen, clientBusy]
-}
-
-/** Once all that connecting and speaking set off has been worked off. */
-async function idleBytes(server: Server, { quick }: Ground): Promise<number> {
-  await pause(quick ? 300 : 2_000)
-  return settledPss(server)
 }

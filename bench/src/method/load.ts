@@ -26,10 +26,10 @@ export function noiseOf({ loadAtStart, clientBusy, others }: Disturbance): strin
   const percent = (share: number) => `${Math.round(share * 100)} %`
   return [
     ...(loadAtStart > maxLoad
-      ? [`the machine was busy before the start: load ${loadAtStart.toFixed(2)}`]
+      ? [`the machine was busy before the start (load ${loadAtStart.toFixed(2)})`]
       : []),
-    ...(clientBusy > maxClientBusy ? [`the load client's core was ${percent(clientBusy)} busy`] : []),
-    ...(others > maxOthers ? [`other processes used ${percent(others)} of a core`] : []),
+    ...(clientBusy > maxClientBusy ? [`the load client's core was busy (${percent(clientBusy)})`] : []),
+    ...(others > maxOthers ? [`other processes worked (${percent(others)} of a core)`] : []),
   ]
 }
 

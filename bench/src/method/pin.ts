@@ -6,7 +6,6 @@ export const cores = { server: 0, client: 1 } as const
 
 /** Why nothing can be pinned here; undefined: it can. */
 export function unpinnable(): string | undefined {
-  // Those of the machine, not those that this process may use: it may have been bound itself.
   if (cpus().length < 2) return 'there is one core: server and client share it'
   if (spawnSync('taskset', ['--version']).error) return 'there is no taskset: nothing is pinned'
   return undefined

@@ -25,16 +25,17 @@ export class Rounds {
     else this.peers[known] = peer
   }
 
-  /** Each reason once, with how many rounds it is about. */
+  /** Each reason once, with the worst of what was seen and in how many rounds. */
   noisy(): string[] {
     const everywhere = unpinnable()
-    const reasons = new Map<string, Round[]>()
-    for (const round of this.rounds)
-      for (const reason of round.noisy) reasons.set(reason, [...(reasons.get(reason) ?? []), round])
-    const told = [...reasons].map(([reason, of]) =>
-      of.length === this.rounds.length
-        ? reason
-        : `${of.map(({ side, round }) => `${side} round ${round}`).join(', ')}: ${reason}`,
+    const reasons = new Map<string, string[]>()
+    for (const reason of this.rounds.flatMap(({ noisy }) => noisy)) {
+      const [kind = reason] = reason.split(' (')
+      reasons.set(kind, [...(reasons.get(kind) ?? []), reason])
+    }
+    const inOrder = new Intl.Collator('en', { numeric: true }).compare
+    const told = [...reasons.values()].map(
+      (all) => `${all.toSorted(inOrder).at(-1)}, in ${all.length} of ${this.rounds.length} rounds`,
     )
     return [...(everywhere ? [everywhere] : []), ...told]
   }
