@@ -24,8 +24,9 @@ const reads = {
   side: 'ours',
   peer: 'fastify',
   target: { ratioAtLeast: 0.7 },
-  limitedBy: 'five statements per read, each with its scope, and what the kernel does before and after them',
-  wouldReach: 'one statement per read',
+  limitedBy:
+    'the policies of row-level security in Postgres, and the steps of the kernel around the statement',
+  wouldReach: 'fewer hooks per request, and policies that are asked once per statement',
 } as const
 const creates = {
   id: 'A2',
@@ -52,7 +53,7 @@ export const figures: readonly Figure[] = [
     measure: 'loop delay p99 at 70 %',
     side: 'ours',
     target: { atMost: 10 },
-    limitedBy: 'Postgres on the same core, and what one turn of the loop does at once',
-    wouldReach: 'reached',
+    limitedBy: 'Postgres on the same core: while it computes nobody else does',
+    wouldReach: 'a core for Postgres',
   },
 ]

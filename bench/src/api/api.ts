@@ -55,12 +55,12 @@ export const apiOn = (open: typeof openStage): Bench => ({
 
 export const api: Bench = apiOn(openStage)
 
-/** A quick run asks once for each of its devices. */
+/** Warm is who has answered often, however long that took. A quick run asks once for each of its devices. */
 function timesOf({ quick, scale }: Ground): Times {
   const once = { count: Math.max(loadConnections, scale) }
   return quick
     ? { warmUp: once, load: once, calmSeconds: Math.min(1, scale / 1_000) }
-    : { warmUp: { seconds: 5 }, load: { seconds: 8 }, calmSeconds: 8 }
+    : { warmUp: { count: 4_000 }, load: { seconds: 8 }, calmSeconds: 8 }
 }
 
 async function run(ground: Ground, open: typeof openStage): Promise<void> {

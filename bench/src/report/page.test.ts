@@ -85,6 +85,12 @@ test('nothing is claimed from a disturbed run, however good it looks', () => {
   expect(row).toMatchObject({ verdict: 'not claimed', wouldReach: 'one statement' })
 })
 
+test('one that was said to reach its target, and does not, is looked into', () => {
+  const figures = [{ ...figure, wouldReach: 'reached' }]
+  expect(rowsFor(result([800], { figures }))).toMatchObject([{ wouldReach: 'reached' }])
+  expect(rowsFor(result([600], { figures }))).toMatchObject([{ wouldReach: 'not looked into' }])
+})
+
 test('a ratio to a peer that did not run is not judged', () => {
   const peers = [{ name: 'fastify', configuration: 'bare', skipped: 'it is not installed' }]
   const alone = [round('ours', 1, 800)]
@@ -114,9 +120,12 @@ test('the newest quiet full run counts, not a later one that was disturbed or qu
 test('the page says which runs nothing is taken from, and why', () => {
   const page = pageOf([
     named(result([800, 800, 800])),
-    named(result([900], { startedAt: '2026-02-01T00:00:00.000Z', quick: true }), 'later.json'),
+    named(
+      result([900], { startedAt: '2026-02-01T00:00:00.000Z', quick: true, noisy: ['busy', 'loud'] }),
+      'later.json',
+    ),
   ])
-  expect(page).toContain('- `later.json`: quick')
+  expect(page).toContain('- `later.json`: quick, and 2 more such')
   expect(page).toMatch(/\| A1 \| reads \| 800\/s \(800–800\) \|.*\| met \|/)
   expect(page).toContain('1 meets its target, 0 do not')
   expect(page).toContain('bare \\| raw')

@@ -49,6 +49,10 @@ function standing(rows: readonly Row[]): string {
   return `Of ${rows.length} figures ${met} ${met === 1 ? 'meets its target' : 'meet their targets'}, ${unmet} ${unmet === 1 ? 'does' : 'do'} not; of ${rows.length - met - unmet} nothing is claimed.`
 }
 
+/** Each round may have a reason of its own: they are in the result. */
+const briefly = ([first = '', ...rest]: readonly string[]) =>
+  rest.length === 0 ? first : `${first}, and ${rest.length} more such`
+
 function runRow({ file, result }: Named): string[] {
   const { machine, peers } = result
   const rounds = Math.max(0, ...result.rounds.map(({ round }) => round))
@@ -60,7 +64,7 @@ function runRow({ file, result }: Named): string[] {
     result.commit,
     `${machine.processor}, ${machine.cores} cores, ${gigabytes} GB, Linux ${machine.kernel}, Node ${machine.node}`,
     `${rounds} rounds of ${[...new Set(result.rounds.map(({ side }) => side))].join(', ')}; ${result.seconds} s`,
-    claimed.length === 0 ? 'yes' : `no: ${claimed.join('; ')}`,
+    claimed.length === 0 ? 'yes' : `no: ${briefly(claimed)}`,
     [
       `\`${file}\``,
       ...peers.filter(({ skipped }) => skipped !== undefined).map(({ name }) => `without ${name}`),
@@ -76,7 +80,7 @@ function runs(chosen: readonly Chosen[]): string {
 
 function passedOver(chosen: readonly Chosen[]): string {
   const lines = chosen.flatMap(({ passedOver }) =>
-    passedOver.map(({ file, result }) => `\`${file}\`: ${unclaimable(result).join('; ')}`),
+    passedOver.map(({ file, result }) => `\`${file}\`: ${briefly(unclaimable(result))}`),
   )
   return lines.length === 0 ? '' : `\n\nNothing is taken from these:\n\n${list(lines)}`
 }
