@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { startChild } from '../../../tools/services/child.ts'
-import { onFreePort } from '../../../tools/services/port.ts'
+import { freePort, onFreePort } from '../../../tools/services/port.ts'
 
 const command = '/usr/sbin/mosquitto'
 
@@ -24,7 +24,8 @@ export const startMosquitto = (folder: string, kind: 'mqtt' | 'mqtt-ws'): Promis
     const file = join(folder, `mosquitto-${port}.conf`)
     const settings = [
       `listener ${port} 127.0.0.1`,
-      `protocol ${kind === 'mqtt' ? 'mqtt' : 'websockets'}`,
+      // It does not start with WebSockets alone.
+      ...(kind === 'mqtt' ? [] : ['protocol websockets', `listener ${await freePort()} 127.0.0.1`]),
       'allow_anonymous true',
       'persistence false',
       'max_queued_messages 0',
