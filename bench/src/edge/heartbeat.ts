@@ -172,7 +172,7 @@ async function startFloor(
   return async (count) => {
     const used = () => cpuMicros(script.pid) + cpuMicrosOfTree(site.database.pid)
     const before = used()
-    const written = await script.call('write', { deviceIds, count })
+    const written = Number(await script.call('write', { deviceIds, count }))
     const all = used() - before
     if (written !== count) throw new Error(`the floor wrote ${written} of ${count} rows`)
     return [{ [names.all]: all / count, [names.perCore]: (count / all) * 1_000_000 }, 0]

@@ -131,10 +131,10 @@ export function mosquitto(ground: Ground, kind: 'mqtt' | 'mqtt-ws'): Side | unde
   return {
     name,
     start: async () => {
-      const { pid, port, stop } = await startMosquitto(ground.folder)
+      const { pid, port, stop } = await startMosquitto(ground.folder, kind)
       ground.afterwards(stop)
       pin(pid, cores.server)
-      return { pid, port: port[kind], kind, tls: false, answers: false, stop }
+      return { pid, port, kind, tls: false, answers: false, stop }
     },
   }
 }

@@ -57,6 +57,8 @@ export async function startSite(ground: Ground, options: SiteOptions): Promise<S
     PORT: String(port),
     INTERNAL_PORT: String(internalPort),
     METRICS_PORT: '0',
+    // Nobody is cut for a silence that is the bench's own.
+    HEARTBEAT_INTERVAL_MS: '3600000',
     PUBLIC_URL: `http://127.0.0.1:${port}`,
     GATEWAY_URLS: 'ws://127.0.0.1:1/agent',
     EXCHANGE_URL: `http://127.0.0.1:${internalPort}/internal/edge/exchange`,
@@ -95,28 +97,33 @@ async function startGateway(
   environment: Record<string, string>,
   tls: { certFile: string; keyFile: string } | undefined,
 ): Promise<Gateway> {
-  const [port, mqttPort] = await Promise.all([freePort(), freePort()])
   const env = {
     ...environment,
     NODE_OPTIONS: collectable.join(' '),
-    GATEWAY_PORT: String(port),
-    MQTT_PORT: String(mqttPort),
+    // Any free ones: gateways that start at the same time would find the same.
+    GATEWAY_PORT: '0',
+    MQTT_PORT: '0',
     MQTTS_PORT: 'off',
     GATEWAY_METRICS_PORT: 'off',
     ...(tls && { TLS_CERT_FILE: tls.certFile, TLS_KEY_FILE: tls.keyFile }),
   }
   const program = await start(ground, { entry: 'gateway', env, ready: /accepting agents/ })
   pin(program.pid, cores.server)
-  const engine = /"engine":"([^"]+)"/.exec(program.log())?.[1]
+  const { engine, node, url, mqtt } = readiness(program.log())
   if (engine !== 'uWebSockets.js')
     throw new Error(`the gateway runs on ${engine}: that is not what is to be measured`)
-  const node = /"node":"(edge-[^"]+)"/.exec(program.log())?.[1]
-  if (!node) throw new Error('the gateway does not say what it is called')
+  const port = (of: string | undefined) => Number(new URL(of ?? '').port)
   return {
     pid: program.pid,
     log: () => program.log(),
     node,
-    port: { svc: port, mqtt: mqttPort, 'mqtt-ws': port },
+    port: { svc: port(url), mqtt: port(mqtt.find((at) => at.startsWith('mqtt:'))), 'mqtt-ws': port(url) },
     stop: () => program.kill(),
   }
+}
+
+/** What a gateway says once it accepts agents. */
+function readiness(log: string): { engine: string; node: string; url: string; mqtt: string[] } {
+  const line = log.split('\n').find((text) => text.includes('accepting agents'))
+  return JSON.parse(line ?? '{}') as ReturnType<typeof readiness>
 }
