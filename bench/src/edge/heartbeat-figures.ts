@@ -1,0 +1,66 @@
+import type { Figure } from '../method/contract.ts'
+
+/** What is measured of a heartbeat. */
+export const names = {
+  server: 'CPU per heartbeat',
+  all: 'CPU per committed heartbeat',
+  perCore: 'committed per core',
+  staleness: 'staleness p99',
+  hot: 'HOT updates',
+  answer: 'answer p99',
+  clientDelay: "client's delay p99",
+} as const
+
+const worker = {
+  limitedBy:
+    "the worker's statements and Postgres' row versions: of each heartbeat's cost the gateway has the smaller part",
+  wouldReach: 'reached',
+}
+
+export const figures: Figure[] = [
+  {
+    id: 'G4',
+    title: 'heartbeat, gateway alone',
+    measure: names.server,
+    side: 'ours',
+    peer: 'aedes',
+    target: { atMost: 12, ratioAtMost: 0.6 },
+    limitedBy: 'protobuf, twice: the heartbeat is decoded, and encoded again into the batch of its shard',
+    wouldReach: 'reached',
+  },
+  {
+    id: 'G4b',
+    title: 'heartbeat, all in, to a committed row',
+    measure: names.all,
+    side: 'ours',
+    target: { atMost: 50 },
+    ...worker,
+  },
+  {
+    id: 'G4b',
+    title: 'the same, beside a script with the same UPDATE',
+    measure: names.perCore,
+    side: 'ours',
+    peer: 'floor',
+    target: { atLeast: 20_000, ratioAtLeast: 0.7 },
+    ...worker,
+  },
+  {
+    id: 'G4b',
+    title: 'from the gateway to the committed row',
+    measure: names.staleness,
+    side: 'ours',
+    target: { atMost: 2_000 },
+    limitedBy: 'the batch: a heartbeat waits up to 250 ms for it',
+    wouldReach: 'reached',
+  },
+  {
+    id: 'G4b',
+    title: 'updates that touch no index',
+    measure: names.hot,
+    side: 'ours',
+    target: { atLeast: 98 },
+    limitedBy: 'room in a page, fillfactor 50, until it is pruned',
+    wouldReach: 'reached',
+  },
+]

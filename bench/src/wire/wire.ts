@@ -1,0 +1,65 @@
+import { join } from 'node:path'
+import type { Ground } from '../method/contract.ts'
+import { busyMicros } from '../method/cpu.ts'
+import { cores, pin } from '../method/pin.ts'
+import { startServed } from './calls.ts'
+import type { Identity } from './connection.ts'
+import type { CrowdOptions } from './crowd.ts'
+
+export interface Beats {
+  seconds: number
+  /** ms, by percentile; none where nothing answers */
+  latencies: Record<string, number>
+  /** the client's own event-loop delay meanwhile, ms */
+  loop: { p99: number; max: number }
+}
+
+/** Clients of one server, held by the load client's process. */
+export interface Clients {
+  connect: (identities: readonly Identity[]) => Promise<void>
+  beat: (beats: { perSecond: number; count: number; answered: boolean }) => Promise<Beats>
+  publish: (message: { topic: string; count: number; bytes: number }) => Promise<void>
+  expect: () => Promise<void>
+  arrived: (count: number) => Promise<void>
+  close: () => Promise<void>
+}
+
+/** The load client: a process of its own on a core of its own. */
+export interface Wire {
+  clients: (options: CrowdOptions) => Promise<Clients>
+  /** How busy its core has been since this was called, 0 to 1. */
+  watch: () => () => number
+}
+
+/** Starts it; it ends with the run. */
+export function startWire(ground: Ground): Wire {
+  const child = startServed(join(import.meta.dirname, 'main.ts'))
+  ground.afterwards(() => child.kill())
+  pin(child.pid, cores.client)
+  return {
+    clients: async (options) => {
+      const number = await child.call('make', options)
+      const call =
+        <A, R = void>(name: string) =>
+        (argument?: A) =>
+          child.call(name, { number, ...argument }) as Promise<R>
+      const connect = call<{ identities: readonly Identity[] }>('connect')
+      const arrived = call<{ count: number }>('arrived')
+      return {
+        connect: (identities) => connect({ identities }),
+        beat: call<{ perSecond: number; count: number; answered: boolean }, Beats>('beat'),
+        publish: call('publish'),
+        expect: call('expect'),
+        arrived: (count) => arrived({ count }),
+        close: call('close'),
+      }
+    },
+    watch: () => {
+      const [at, busy] = [performance.now(), busyMicros(cores.client)]
+      return () => {
+        const micros = (performance.now() - at) * 1000
+        return micros > 0 ? Math.min(1, (busyMicros(cores.client) - busy) / micros) : 0
+      }
+    },
+  }
+}
