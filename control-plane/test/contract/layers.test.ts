@@ -62,7 +62,7 @@ const planted: Record<string, { bad: [path: string, text: string]; good: [path: 
     bad: ['control-plane/src/areas/fleet/agents/service.ts', `import postgres from 'postgres'`],
     good: ['control-plane/src/areas/fleet/agents/service.ts', `import type { Fragment } from 'postgres'`],
   },
-  'only main.ts reads the environment': {
+  'only programs read the environment': {
     bad: ['control-plane/src/config.ts', `const port = Number(process.env['PORT'])`],
     good: ['control-plane/src/main.ts', `start(process.env)`],
   },

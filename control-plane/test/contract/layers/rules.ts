@@ -130,11 +130,11 @@ export const rules: readonly Rule[] = [
     import: ({ to, typeOnly }) => !typeOnly && drivers.has(to),
   },
   {
-    name: 'only main.ts reads the environment',
+    name: 'only programs read the environment',
     binds: /^(proto|control-plane|edge-gateway|agent-sim)\/src\//,
     // Children inherit the environment: a script its agent's, an agent its launcher's. A release has its version in place of a variable.
     except:
-      /(\.test\.ts|\/src\/main\.ts|^agent-sim\/src\/(behaviours\/host\/script|launcher\/child|version)\.ts)$/,
+      /(\.test\.ts|\/src\/main\.ts|^control-plane\/src\/admin\.ts|^agent-sim\/src\/(behaviours\/host\/script|launcher\/child|version)\.ts)$/,
     text: /\bprocess\s*(\.\s*env\b|\[\s*['"]env['"])|from ['"](node:)?process['"]/,
   },
   {
