@@ -60,6 +60,14 @@ test('when one of these fails nothing stands, whatever was sent behind it, and i
   for (const more of [() => undefined, (db: Db) => db.one`select 1 as x`]) {
     await expect(write(more)).rejects.toMatchObject({ code: '23514' })
   }
+  // As an audit row fails: everything before it was answered, and the commit is on its way behind it.
+  const last = inTransaction(pool, system, async (db) => {
+    note(db, 'before')
+    await db.one`select 1 as x`
+    note(db, 'refused')
+    return 'done'
+  })
+  await expect(last).rejects.toMatchObject({ code: '23514' })
   expect(await notes()).toEqual(before)
   expect(await readerDb(pool, system).one`select 1 as x`).toEqual({ x: 1 })
 })

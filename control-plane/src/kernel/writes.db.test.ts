@@ -60,6 +60,18 @@ describe('a write', () => {
     expect(seen.effects).toEqual([])
   })
 
+  test.each(['audit_log', 'outbox'])('leaves nothing when %s does not take its row', async (table) => {
+    await t.owner`alter table svc.${t.owner(table)} add constraint full_up check (false) not valid`
+    try {
+      const answer = await request('POST /things', admin, { body: { name: `no ${table}` } })
+      expect([answer.status, answer.body.error.code]).toEqual([400, 'VALIDATION_ERROR'])
+    } finally {
+      await t.owner`alter table svc.${t.owner(table)} drop constraint full_up`
+    }
+    expect(await things(admin, `no ${table}`)).toEqual([])
+    expect(seen.effects).toEqual([])
+  })
+
   test('of a user of selected organizations is audited, too', async () => {
     const selected = await people.partnerMember(partnerId, [orgId])
     expect((await request('POST /things/secret', selected)).status).toBe(200)
