@@ -48,6 +48,13 @@ export const figures: readonly Figure[] = [
   },
   { ...creates, title: 'command create per second on one core', measure: 'creates per second' },
   {
+    ...creates,
+    title: 'command create per CPU second beside raw Fastify: what Node costs is in both',
+    measure: 'creates per CPU second',
+    peer: 'fastify',
+    target: {},
+  },
+  {
     id: 'A4',
     title: 'event-loop delay p99 of the API at 70 % of saturation',
     measure: 'loop delay p99 at 70 %',
