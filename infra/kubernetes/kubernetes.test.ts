@@ -161,7 +161,7 @@ withProgram('kubectl', 'kubectl', 'Kubernetes', (kubectl) => {
         })
       const gateway = readGateway(settings('gateway', 'gateway', 'gateway'))
       expect(gateway).toMatchObject({
-        exchangeUrl: 'http://exchange:8081/internal/edge/exchange',
+        exchangeUrls: ['http://exchange:8081/internal/edge/exchange'],
         redisUrl: 'redis://x/y',
         host: '0.0.0.0',
       })
