@@ -4,14 +4,14 @@ import { Stage } from './restore/restore.ts'
 import { passed, tableOf } from './verdict.ts'
 
 systemTests('the proof of a restore', () => {
-  const options = { seconds: 8, agents: 30, rate: 15, seed: 7, say: () => undefined }
+  const options = { seconds: 8, agents: 20, rate: 15, seed: 7, say: () => undefined }
   let stage: Stage
   beforeAll(async () => {
     stage = await Stage.open(options)
   })
   afterAll(() => stage?.close())
 
-  test('30 agents know better than a database that was brought back to an earlier moment', async () => {
+  test('20 agents know better than a database that was brought back to an earlier moment', async () => {
     const rows = await stage.play(options)
     expect(passed(rows), tableOf(rows)).toBe(true)
   })

@@ -4,14 +4,14 @@ import { Stage, twoNodesPlants } from './two-nodes/two-nodes.ts'
 import { passed, tableOf } from './verdict.ts'
 
 proofTests('the proof of two nodes', ['haproxy'], () => {
-  const options = { seconds: 10, agents: 30, rate: 15, seed: 7, say: () => undefined }
+  const options = { seconds: 10, agents: 20, rate: 10, seed: 7, say: () => undefined }
   let stage: Stage
   beforeAll(async () => {
     stage = await Stage.open(options)
   })
   afterAll(() => stage?.close())
 
-  test('30 agents and 15 commands a second, and a part of each kind is killed', async () => {
+  test('20 agents and 10 commands a second, and a part of each kind is killed', async () => {
     const kills = ['control plane 1', 'gateway 2', 'Redis', 'Postgres', 'HAProxy'] as const
     const rows = await stage.play({ ...options, kills })
     expect(passed(rows), tableOf(rows)).toBe(true)

@@ -20,8 +20,8 @@ export interface BehindProxy {
   agents: number
   seed: number
   /**
-   * guards that are taken away: gateways read the first line of `X-Forwarded-For` alone; servers trust every address; neither agents
-   * nor gateways ping
+   * guards that are taken away: gateways read the first line of `X-Forwarded-For` alone; they trust every address; neither agents nor
+   * gateways ping
    */
   plants?: readonly ProxyPlant[]
   database?: TestDatabase | undefined
@@ -47,38 +47,56 @@ const paceOf = (seconds: number) =>
  * by Postgres alone: who called is who it says, and every agent is on the connection that it had at the beginning.
  */
 export async function behindProxy(options: BehindProxy): Promise<Row[]> {
-  const { plants = [], database, say } = options
-  const pace = paceOf(options.seconds)
-  const has = (plant: ProxyPlant) => plants.includes(plant)
-  const [http, agents, mqtt] = await Promise.all([freePort(), freePort(), freePort()])
-  const system = await startSystem({
-    ...(database && { database }),
-    variables: {
-      TRUSTED_PROXIES: has('trusts-everybody') ? '127.0.0.0/8' : `${source}/32`,
-      HEARTBEAT_INTERVAL_MS: String(pace.heartbeat * 1000),
-      GONE_AFTER_MS: String(pace.heartbeat * 1500),
-      SILENT_AFTER_MS: String(pace.heartbeat * 2500),
-      GATEWAY_IDLE_SECONDS: String(has('no-pings') ? 960 : pace.gatewayIdle),
-      GATEWAY_URLS: [
-        `ws://127.0.0.1:${http}/agent`,
-        `ws://127.0.0.1:${http}/mqtt`,
-        `mqtt://127.0.0.1:${mqtt}`,
-      ].join(),
-      ...(has('first-line') && { SVC_TEST_WITHOUT: 'all_forwarded_lines' }),
-    },
-  })
-  const port = (url = '') => Number(new URL(url).port)
-  const doors: Doors = {
-    http,
-    agents,
-    mqtt,
-    controlPlane: port(system.apiUrl),
-    gateway: port(system.gatewayUrls[0]),
-    gatewayMqtt: port(system.mqttUrls[0]),
-  }
-  const started: { haproxy?: Haproxy; fleet?: FleetProcess } = {}
+  const stage = await Stage.open(options)
   try {
-    started.haproxy = await startHaproxy({
+    return await stage.play(options)
+  } finally {
+    options.say('ending what was started')
+    await stage.close()
+  }
+}
+
+/** The system and its proxy, on which one play may follow another. */
+export class Stage {
+  readonly #system: System
+  readonly #haproxy: Haproxy
+  readonly #doors: Doors
+  readonly #fleets: FleetProcess[] = []
+
+  private constructor(system: System, haproxy: Haproxy, doors: Doors) {
+    this.#system = system
+    this.#haproxy = haproxy
+    this.#doors = doors
+  }
+
+  static async open({ seconds, database }: BehindProxy): Promise<Stage> {
+    const pace = paceOf(seconds)
+    const [http, agents, mqtt] = await Promise.all([freePort(), freePort(), freePort()])
+    const system = await startSystem({
+      ...(database && { database }),
+      variables: {
+        TRUSTED_PROXIES: `${source}/32`,
+        HEARTBEAT_INTERVAL_MS: String(pace.heartbeat * 1000),
+        GONE_AFTER_MS: String(pace.heartbeat * 1500),
+        SILENT_AFTER_MS: String(pace.heartbeat * 2500),
+        GATEWAY_IDLE_SECONDS: String(pace.gatewayIdle),
+        GATEWAY_URLS: [
+          `ws://127.0.0.1:${http}/agent`,
+          `ws://127.0.0.1:${http}/mqtt`,
+          `mqtt://127.0.0.1:${mqtt}`,
+        ].join(),
+      },
+    })
+    const port = (url = '') => Number(new URL(url).port)
+    const doors: Doors = {
+      http,
+      agents,
+      mqtt,
+      controlPlane: port(system.apiUrl),
+      gateway: port(system.gatewayUrls[0]),
+      gatewayMqtt: port(system.mqttUrls[0]),
+    }
+    const haproxy = await startHaproxy({
       file: join(import.meta.dirname, 'haproxy.cfg'),
       variables: {
         IDLE: `${pace.proxyIdle}s`,
@@ -90,29 +108,54 @@ export async function behindProxy(options: BehindProxy): Promise<Row[]> {
         GATEWAY: `127.0.0.1:${doors.gateway}`,
         GATEWAY_MQTT: `127.0.0.1:${doors.gatewayMqtt}`,
       },
+    }).catch(async (error: Error) => {
+      await system.close()
+      throw error
     })
-    const switches = {
-      '--transport': 'mix',
-      '--seed': String(options.seed),
-      '--mqtt-keepalive': String(has('no-pings') ? 960 : pace.keepalive),
+    return new Stage(system, haproxy, doors)
+  }
+
+  async play({ seconds, agents, seed, plants = [], say }: BehindProxy): Promise<Row[]> {
+    const pace = paceOf(seconds)
+    const system = this.#system
+    await Promise.all(this.#fleets.map(({ program }) => program.kill()))
+    if (plants.length > 0) {
+      await system.gateway(0).kill()
+      await system.startGateway(0, withoutGuards(plants))
     }
-    started.fleet = await startFleetProcess(system, 'idle', options.agents, switches)
-    const onlineMs = await onlineAfter(system, started.fleet, onlineWithinMs)
+    const fleet = await startFleetProcess(system, `idle${this.#fleets.length}`, agents, {
+      '--transport': 'mix',
+      '--seed': String(seed),
+      '--mqtt-keepalive': String(plants.includes('no-pings') ? never : pace.keepalive),
+    })
+    this.#fleets.push(fleet)
+    const onlineMs = await onlineAfter(system, fleet, onlineWithinMs)
     if (!Number.isFinite(onlineMs)) throw new Error('the agents do not come online')
-    say(`${options.agents} agents are connected through the proxy, which cuts after ${pace.proxyIdle} s`)
+    say(`${agents} agents are connected through the proxy, which cuts after ${pace.proxyIdle} s`)
     const [idle, claims, silence] = await Promise.all([
-      idleRows(system, started.fleet, options.seconds, pace.heartbeat),
-      claimRows(system, doors),
-      silent(system, doors, pace),
+      idleRows(system, fleet, seconds, pace.heartbeat),
+      claimRows(system, this.#doors),
+      silent(system, this.#doors, pace),
     ])
     return [...claims, ...idle, ...silence]
-  } finally {
-    say('ending what was started')
-    await started.fleet?.program.kill()
-    await started.haproxy?.kill()
-    await system.close()
+  }
+
+  async close(): Promise<void> {
+    await Promise.all(this.#fleets.map(({ program }) => program.kill()))
+    await this.#haproxy.kill()
+    await this.#system.close()
   }
 }
+
+/** Seconds; the longest that can be timed. */
+const never = 960
+
+/** Of the gateway. */
+const withoutGuards = (plants: readonly ProxyPlant[]): Record<string, string> => ({
+  ...(plants.includes('first-line') && { SVC_TEST_WITHOUT: 'all_forwarded_lines' }),
+  ...(plants.includes('trusts-everybody') && { TRUSTED_PROXIES: '127.0.0.0/8' }),
+  ...(plants.includes('no-pings') && { GATEWAY_IDLE_SECONDS: String(never) }),
+})
 
 const silent = async (system: System, doors: Doors, pace: ReturnType<typeof paceOf>): Promise<Row[]> => {
   const facts = { osType: 'linux', architecture: 'amd64', agentVersion: '0.0.0' }

@@ -7,9 +7,9 @@ import type { Db } from '../../kernel/tenancy.ts'
 export async function askAgain(db: Db): Promise<number> {
   await db.run`
     update commands c set status = 'queued', lease_until = null, deadline_at = null
-    where c.status in ('delivered', 'running')`
+    where ${db.visible('c')} and c.status in ('delivered', 'running')`
   const row = await db.one<{ count: number }>`
-    select count(*)::int as count from commands c where c.status = 'queued'`
+    select count(*)::int as count from commands c where ${db.visible('c')} and c.status = 'queued'`
   return row?.count ?? 0
 }
 
