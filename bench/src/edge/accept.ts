@@ -48,7 +48,7 @@ export const accept: Bench = {
   figures,
   run: async (ground) => {
     const site = await startSite(ground, { agents: ground.scale, aside: true })
-    const wire = startWire(ground)
+    const wire = await startWire(ground)
     const sides = [
       ours(site, 'svc'),
       aedes(ground),

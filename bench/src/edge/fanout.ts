@@ -55,7 +55,7 @@ export const fanout: Bench = {
   figures,
   run: async (ground) => {
     const site = await startSite(ground, { agents: ground.scale, aside: true })
-    const wire = startWire(ground)
+    const wire = await startWire(ground)
     const bus = new RedisBus(site.redis.url)
     ground.afterwards(() => bus.close())
     const sides = [ours(site, 'svc'), aedes(ground), mosquitto(ground, 'mqtt')].filter(

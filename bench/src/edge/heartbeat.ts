@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Sql } from 'postgres'
 import type { Bench, Ground } from '../method/contract.ts'
@@ -87,7 +86,7 @@ export const heartbeat: Bench = {
 type Seen = [seen: Record<string, number>, clientBusy: number]
 
 async function connect(ground: Ground, side: Side, agents: readonly Agent[]): Promise<Stage> {
-  const [wire, server] = [startWire(ground), await side.start()]
+  const [wire, server] = await Promise.all([startWire(ground), side.start()])
   ground.progress(`connecting ${agents.length} to ${side.name}`)
   const { kind, port, tls } = server
   const clients = await wire.clients({ kind, port, tls, perSecond: connectionsPerSecond(agents.length) })
@@ -165,7 +164,7 @@ async function startFloor(
     configuration:
       "a script with the product's UPDATE over one connection of postgres.js, as superuser, 1,000 rows at a time, each its own transaction; same server: fsync and synchronous_commit on",
   })
-  const script = startServed(join(import.meta.dirname, '../peers/floor-server.ts'))
+  const script = await startServed('floor')
   ground.afterwards(() => script.kill())
   await script.call('open', site.database.url)
   const deviceIds = agents.map(({ deviceId }) => deviceId)

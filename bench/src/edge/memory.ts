@@ -62,7 +62,7 @@ export const memory: Bench = {
   run: async (ground) => {
     const certificate = makeCertificate(ground.folder)
     const site = await startSite(ground, { agents: ground.scale * waysIn, aside: true })
-    const wire = startWire(ground)
+    const wire = await startWire(ground)
     const ways = [
       ours(site, 'svc'),
       ours(site, 'mqtt'),

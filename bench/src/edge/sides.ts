@@ -1,10 +1,10 @@
-import { join } from 'node:path'
 import type { Ground } from '../method/contract.ts'
 import { collectable, type Measured } from '../method/memory.ts'
 import { cores, pin } from '../method/pin.ts'
 import { mosquittoVersion, startMosquitto } from '../peers/mosquitto.ts'
 import { versionOf } from '../peers/versions.ts'
 import type { Kind } from '../wire/connection.ts'
+import type { Program } from '../wire/built.ts'
 import { type Served, startServed } from '../wire/calls.ts'
 import type { Site } from './site.ts'
 
@@ -55,10 +55,10 @@ export const ours = (site: Site, kind: Kind, tls?: Tls): Side => {
 /** A peer of this repository's own, started from a file beside it. */
 async function serve(
   ground: Ground,
-  file: string,
+  program: Program,
   argument: object,
 ): Promise<{ served: Served; port: number }> {
-  const served = startServed(join(import.meta.dirname, '../peers', file), { nodeArgs: collectable })
+  const served = await startServed(program, collectable)
   ground.afterwards(() => served.kill())
   pin(served.pid, cores.server)
   return { served, port: (await served.call('listen', argument)) as number }
@@ -74,7 +74,7 @@ export function ws(ground: Ground, tls?: Tls): Side {
   return {
     name,
     start: async () => {
-      const { served, port } = await serve(ground, 'ws-server.ts', tls ?? {})
+      const { served, port } = await serve(ground, 'ws', tls ?? {})
       return {
         pid: served.pid,
         log: served.log,
@@ -99,7 +99,7 @@ export function aedes(ground: Ground): Side {
   return {
     name,
     start: async () => {
-      const { served, port } = await serve(ground, 'aedes-server.ts', {})
+      const { served, port } = await serve(ground, 'aedes', {})
       return {
         pid: served.pid,
         log: served.log,

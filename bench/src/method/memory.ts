@@ -22,7 +22,7 @@ export interface Measured {
 
 /** V8 gives back what it grew for a burst only when little has been allocated for some seconds. */
 const restMs = 6_000
-const lookEveryMs = 500
+const lookEveryMs = 1_000
 const withinMs = 40_000
 /** Looks in a row that differ by no more than this share: it has come to rest. */
 const [enoughLooks, maxDrift] = [3, 0.01]

@@ -15,7 +15,7 @@ it('undoes the last first, all of it whatever fails, and once', async () => {
 it('undoes what is started while it undoes', async () => {
   const undo = new Undo()
   const done: string[] = []
-  undo.add(() => void undo.add(() => void done.push('late')))
+  undo.add(() => undo.add(() => void done.push('late')))
   await undo.run()
   expect(done).toEqual(['late'])
 })

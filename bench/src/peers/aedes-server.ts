@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from 'node:net'
 import { Aedes } from 'aedes'
-import { serveCalls } from '../wire/calls.ts'
+import { serveCalls } from '../wire/serve.ts'
 
 /** The peer of our MQTT: aedes as its manual sets it up, on node:net, with everything in memory and nobody asked for a password. */
 const broker = await Aedes.createBroker()

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { type Presence, writePresence } from '../../../control-plane/src/inbox/presence.ts'
 import type { Db } from '../../../control-plane/src/kernel/tenancy.ts'
 import { openDatabase } from '../edge/devices.ts'
-import { serveCalls } from '../wire/calls.ts'
+import { serveCalls } from '../wire/serve.ts'
 
 /**
  * The floor of a heartbeat: a script that holds everything in its hands already and runs the product's own batched UPDATE over one

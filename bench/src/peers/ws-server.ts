@@ -4,7 +4,7 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { encodeBody, withSeq } from '@svc/proto'
 import { WebSocketServer } from 'ws'
-import { serveCalls } from '../wire/calls.ts'
+import { serveCalls } from '../wire/serve.ts'
 
 /**
  * The peer of our WebSocket: the `ws` package with compression off. It answers as an agent expects and keeps nothing about anybody:

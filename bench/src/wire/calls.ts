@@ -1,32 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process'
-
-/** Calls to a child process, over the channel that Node gives it: one function of the child's per name, arguments and answers as JSON. */
-
-type Handlers = Record<string, (argument: never) => unknown>
-
-interface Call {
-  id: number
-  name: string
-  argument: unknown
-}
-interface Answer {
-  id: number
-  value?: unknown
-  error?: string
-}
-
-/** The child's side. It ends with its parent, whatever became of that. */
-export function serveCalls(handlers: Handlers): void {
-  process.on('disconnect', () => process.exit(1))
-  process.on('message', ({ id, name, argument }: Call) => {
-    const answer = (rest: Omit<Answer, 'id'>) => void process.send?.({ id, ...rest })
-    const run = async () => handlers[name]?.(argument as never)
-    void run().then(
-      (value) => answer({ value }),
-      (error: Error) => answer({ error: error.message }),
-    )
-  })
-}
+import { builtProgram, type Program } from './built.ts'
+import type { Answer, Call } from './serve.ts'
 
 /** A child that serves calls. */
 export interface Served {
@@ -37,17 +11,16 @@ export interface Served {
   kill: () => Promise<void>
 }
 
-/** Starts a TypeScript file that calls {@link serveCalls}. A call that is under way when it ends is rejected. */
-export function startServed(file: string, options: { nodeArgs?: string[]; args?: string[] } = {}): Served {
-  const { nodeArgs = [], args = [] } = options
-  const child: ChildProcess = fork(file, args, {
-    execArgv: ['--import', 'tsx', ...nodeArgs],
+/** Starts a program that serves calls (`serve.ts`). A call that is under way when it ends is rejected. */
+export async function startServed(program: Program, nodeArgs: string[] = []): Promise<Served> {
+  const child: ChildProcess = fork(await builtProgram(program), {
+    execArgv: nodeArgs,
     // Ctrl-C in the terminal reaches the parent alone, which ends things in order.
     detached: true,
     silent: true,
   })
   const { pid } = child
-  if (pid === undefined) throw new Error(`${file} could not be started`)
+  if (pid === undefined) throw new Error(`${program} could not be started`)
   let log = ''
   for (const stream of [child.stdout, child.stderr])
     stream?.setEncoding('utf8').on('data', (text: string) => {
@@ -57,7 +30,7 @@ export function startServed(file: string, options: { nodeArgs?: string[]; args?:
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()))
   let over: string | undefined
   void ended.then(() => {
-    over = `${file} has ended\n${log}`.trim()
+    over = `${program} has ended\n${log}`.trim()
     for (const { reject } of waiting.values()) reject(new Error(over))
   })
   child.on('message', ({ id, value, error }: Answer) => {

@@ -1,5 +1,5 @@
 import { watchLoop } from '../method/latency.ts'
-import { serveCalls } from './calls.ts'
+import { serveCalls } from './serve.ts'
 import type { Identity } from './connection.ts'
 import { Crowd, type CrowdOptions } from './crowd.ts'
 

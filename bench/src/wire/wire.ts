@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import type { Ground } from '../method/contract.ts'
 import { busyMicros } from '../method/cpu.ts'
 import { cores, pin } from '../method/pin.ts'
@@ -32,8 +31,8 @@ export interface Wire {
 }
 
 /** Starts it; it ends with the run. */
-export function startWire(ground: Ground): Wire {
-  const child = startServed(join(import.meta.dirname, 'main.ts'))
+export async function startWire(ground: Ground): Promise<Wire> {
+  const child = await startServed('wire')
   ground.afterwards(() => child.kill())
   pin(child.pid, cores.client)
   return {
