@@ -70,8 +70,8 @@ async function run(ground: Ground, open: typeof openStage): Promise<void> {
   const program = await stage.startControlPlane('api')
   const caller = await stage.caller()
   const [fastify, http] = [
-    await startPeer(ground, stage, 'fastify.ts', databaseConnections),
-    await startPeer(ground, stage, 'http.ts', databaseConnections),
+    await startPeer(ground, stage, 'fastify', databaseConnections),
+    await startPeer(ground, stage, 'http', databaseConnections),
   ]
   const { version } = createRequire(import.meta.url)('fastify/package.json') as { version: string }
   describePeers(ground, version)

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { freePort } from '../../../tools/services.ts'
 import type { Bench, Ground } from '../method/contract.ts'
@@ -77,7 +76,7 @@ async function open(ground: Ground): Promise<Omit<Scene, 'perSecond' | 'seconds'
   const api = await stage.startControlPlane('api')
   const worker = await stage.startControlPlane('worker')
   const gateway = await stage.startGateway(port)
-  const agents = startServed(join(import.meta.dirname, 'command/answering.ts'))
+  const agents = await startServed('answering')
   ground.afterwards(() => agents.kill())
   pin(agents.pid, cores.client)
   ground.progress(`connecting ${ground.scale} agents`)

@@ -9,6 +9,9 @@ const entryPoints = {
   ws: join(import.meta.dirname, '../peers/ws-server.ts'),
   aedes: join(import.meta.dirname, '../peers/aedes-server.ts'),
   floor: join(import.meta.dirname, '../peers/floor-server.ts'),
+  fastify: join(import.meta.dirname, '../api/peers/fastify.ts'),
+  http: join(import.meta.dirname, '../api/peers/http.ts'),
+  answering: join(import.meta.dirname, '../api/command/answering.ts'),
 }
 export type Program = keyof typeof entryPoints
 

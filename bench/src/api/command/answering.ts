@@ -5,7 +5,7 @@
 import { connect } from 'node:net'
 import { decodeEnvelope, encodeBody, svc, withSeq } from '@svc/proto'
 import { median } from '../load/percentile.ts'
-import { serveCalls } from '../../wire/calls.ts'
+import { serveCalls } from '../../wire/serve.ts'
 import { Connection, type Identity } from '../../wire/connection.ts'
 
 const underWay = 200

@@ -1,6 +1,6 @@
-import { join } from 'node:path'
 import { startChild } from '../../../../tools/services/child.ts'
 import type { Ground } from '../../method/contract.ts'
+import { builtProgram } from '../../wire/built.ts'
 import { pinServers } from '../stage/pin.ts'
 import type { Stage } from '../stage/stage.ts'
 
@@ -10,18 +10,18 @@ export interface PeerServer {
   url: string
 }
 
-/** @param file beside this one @param connections to the database: as many as the product's pool has */
+/** @param connections to the database: as many as the product's pool has */
 export async function startPeer(
   ground: Ground,
   stage: Stage,
-  file: 'fastify.ts' | 'http.ts',
+  name: 'fastify' | 'http',
   connections: number,
 ): Promise<PeerServer> {
   let url = ''
   const child = await startChild({
-    name: file,
+    name,
     command: process.execPath,
-    args: ['--import', import.meta.resolve('tsx'), join(import.meta.dirname, file)],
+    args: [await builtProgram(name)],
     env: {
       PATH: process.env['PATH'],
       HOME: process.env['HOME'],
