@@ -20,7 +20,6 @@ const forTheWholeFleet = [
   'status/contact',
   'status/sweep',
   'updates/rows',
-  'work/ask-again',
   'work/claim',
   'work/expiry',
   'work/report-rows',
