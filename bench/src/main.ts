@@ -57,8 +57,12 @@ async function main(): Promise<void> {
   const { quick = false, json = false, out } = values
   const undo = new Undo()
   const progress = progressOn(process.stderr)
+  let interrupted = false
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.once(signal, () => void undo.run().then(() => process.exit(exitCodes.interrupted)))
+    process.once(signal, () => {
+      interrupted = true
+      void undo.run().then(() => process.exit(exitCodes.interrupted))
+    })
   try {
     const result = await runBench(await entry.load(), {
       quick,
@@ -72,8 +76,9 @@ async function main(): Promise<void> {
     if (!quick || out !== undefined) process.stderr.write(`kept in ${writeResult(result, out)}\n`)
   } catch (error) {
     progress.clear()
-    process.stderr.write(`${name}: ${(error as Error).stack}\n`)
-    process.exitCode = exitCodes.failed
+    // What was under way when it was interrupted had to fail.
+    if (!interrupted) process.stderr.write(`${name}: ${(error as Error).stack}\n`)
+    process.exitCode = interrupted ? exitCodes.interrupted : exitCodes.failed
   } finally {
     for (const failure of await undo.run()) {
       process.stderr.write(`${name}: not undone: ${failure.message}\n`)
