@@ -23,7 +23,7 @@ export const benches: Record<string, Entry> = {
   },
   command: {
     about: 'a command, from the request over the device and back to the caller (G5); scale: agents connected',
-    scale: { full: 18_900, quick: 500 },
+    scale: { full: 18_800, quick: 500 },
     load: async () => (await import('./api/command.ts')).command,
   },
   start: {

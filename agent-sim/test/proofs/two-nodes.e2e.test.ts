@@ -24,6 +24,8 @@ proofTests('the proof of two nodes', ['haproxy'], () => {
       rate: 60,
       plants: twoNodesPlants,
       kills: ['Postgres'],
+      // What is lost does not come back; there is no need to wait for it.
+      convergeWithinMs: 8_000,
     })
     expect(passed(rows), tableOf(rows)).toBe(false)
     expect(rows.map(({ seen }) => seen).join('\n'), tableOf(rows)).toMatch(/is lost|nobody was told of it/)

@@ -24,11 +24,13 @@ export interface TwoNodes {
   plants?: readonly TwoNodesPlant[]
   /** what is killed, in random order; everything */
   kills?: readonly Part[]
+  /** how long after the last return all has to be as it should be; a minute */
+  convergeWithinMs?: number
   say: (line: string) => void
 }
 
 const onlineWithinMs = 120_000
-const convergeWithinMs = 60_000
+const aMinute = 60_000
 const restMs = 500
 /** Requests that are asked again at the end. */
 const again = 50
@@ -83,7 +85,7 @@ export class Stage {
   }
 
   async play(options: TwoNodes): Promise<Row[]> {
-    const { plants = [], kills = parts, say } = options
+    const { plants = [], kills = parts, convergeWithinMs = aMinute, say } = options
     const { system, postgres } = this.#site
     const random = randomFrom(options.seed)
     await postgres.set({ synchronous_commit: plants.includes('no-sync') ? 'off' : 'on' })
