@@ -31,6 +31,9 @@ export interface TwoNodes {
 
 const onlineWithinMs = 120_000
 const aMinute = 60_000
+const synced = { synchronous_commit: 'on', wal_writer_delay: '200ms', wal_writer_flush_after: '1MB' }
+/** What was said to be committed lies in memory for seconds. */
+const unsynced = { synchronous_commit: 'off', wal_writer_delay: '10s', wal_writer_flush_after: '1GB' }
 const restMs = 500
 /** Requests that are asked again at the end. */
 const again = 50
@@ -88,7 +91,7 @@ export class Stage {
     const { plants = [], kills = parts, convergeWithinMs = aMinute, say } = options
     const { system, postgres } = this.#site
     const random = randomFrom(options.seed)
-    await postgres.set({ synchronous_commit: plants.includes('no-sync') ? 'off' : 'on' })
+    await postgres.set(plants.includes('no-sync') ? unsynced : synced)
     const load = new Load(this.#api, random, { withKey: !plants.includes('no-keys') })
     // What was asked for in an earlier play is in the database, too.
     load.accepted.push(...(this.#load?.accepted ?? []))

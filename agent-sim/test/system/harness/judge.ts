@@ -27,8 +27,8 @@ export const commandRows = (sql: postgres.Sql): Promise<CommandRow[]> =>
 const neverRun = ['expired', 'rejected']
 
 /**
- * What is wrong with the work that was accepted, one line each: not in the database or there in excess, not ended or ended
- * otherwise than it must, not run exactly once by exactly its device, or with somebody else's output. Knows rows and ledgers only.
+ * What is wrong with the work that was accepted, one line each, the worst first: not in the database or there in excess, not ended or
+ * ended otherwise than it must, not run exactly once by exactly its device, or with somebody else's output. Knows rows and ledgers only.
  */
 export function faultsOf(
   accepted: readonly Accepted[],
@@ -40,19 +40,20 @@ export function faultsOf(
   const runs = new Map<string, Execution[]>()
   for (const run of executions) runs.set(run.commandId, [...(runs.get(run.commandId) ?? []), run])
   return [
-    ...accepted.flatMap((one) => wrongWith(one, byId.get(one.id), runs.get(one.id) ?? [])),
+    ...accepted.filter(({ id }) => !byId.has(id)).map(({ id }) => `command ${id} was accepted and is lost`),
     ...rows
       .filter(({ id }) => !known.has(id))
       .map(({ id }) => `command ${id} exists and nobody was told of it`),
     ...[...runs.keys()]
       .filter((id) => !known.has(id))
       .map((id) => `command ${id} ran and nobody had asked for it`),
+    ...accepted.flatMap((one) => wrongWith(one, byId.get(one.id), runs.get(one.id) ?? [])),
   ]
 }
 
 function wrongWith(one: Accepted, row: CommandRow | undefined, runs: readonly Execution[]): string[] {
   const { id, deviceId, end = 'succeeded', stdout } = one
-  if (!row) return [`command ${id} was accepted and is lost`]
+  if (!row) return []
   const faults: string[] = []
   if (row.deviceId !== deviceId) faults.push(`command ${id} is for another device`)
   if (one.mayBeInterrupted && row.status === 'interrupted')
