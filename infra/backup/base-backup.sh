@@ -46,14 +46,13 @@ fi
 sync
 
 # Names sort by their time.
-oldest=$name
 remove=$(find "$folder" -mindepth 1 -maxdepth 1 -type d -name '2*Z' | sort -r | tail -n +$((keep + 1)))
 for old in $remove; do rm -rf "$old"; done
-for kept in $(find "$folder" -mindepth 1 -maxdepth 1 -type d -name '2*Z' | sort -r); do oldest=${kept##*/}; done
+oldest=$(find "$folder" -mindepth 1 -maxdepth 1 -type d -name '2*Z' | sort | head -n 1)
 
 if [ -n "${WAL:-}" ]; then
-  first=$(sed -n 's/^START WAL LOCATION: .*(file \([0-9A-F]*\))$/\1/p' "$folder/$oldest/backup_label")
-  [ -n "$first" ] || { echo "base-backup: $folder/$oldest/backup_label names no piece" >&2; exit 1; }
+  first=$(sed -n 's/^START WAL LOCATION: .*(file \([0-9A-F]*\))$/\1/p' "$oldest/backup_label")
+  [ -n "$first" ] || { echo "base-backup: $oldest/backup_label names no piece" >&2; exit 1; }
   pg_archivecleanup "$WAL" "$first"
 fi
 echo "$folder/$name"

@@ -21,7 +21,8 @@ import { readConfig as readGateway } from '../../edge-gateway/src/config.ts'
 import { startChild } from '../../tools/services/child.ts'
 import { compose, composeFolder, environmentOf, imageEnvironment, msOf } from '../test/compose.ts'
 import { controlPlaneDrainMs, gatewayDrainMs } from '../test/drain.ts'
-import { findProgram, withProgram } from '../test/needs.ts'
+import { withProgram } from '../test/needs.ts'
+import { findProgram } from '../../tools/services.ts'
 
 const { services, networks, secrets, volumes } = compose()
 const all = Object.entries(services)

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto'
-import { accessSync, constants, mkdirSync } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
 import { startChild } from './child.ts'
 import { onFreePort } from './port.ts'
+import { findProgram } from './program.ts'
 
 export interface RedisOptions {
   /** Its working folder; nothing is kept there. */
@@ -30,20 +31,7 @@ export interface Redis {
 }
 
 /** The `redis-server` on PATH, if there is one. */
-export function findRedisServer(path = process.env['PATH'] ?? ''): string | undefined {
-  return path
-    .split(delimiter)
-    .filter(Boolean)
-    .map((folder) => join(folder, 'redis-server'))
-    .find((file) => {
-      try {
-        accessSync(file, constants.X_OK)
-        return true
-      } catch {
-        return false
-      }
-    })
-}
+export const findRedisServer = (path?: string): string | undefined => findProgram('redis-server', path)
 
 /** Starts a Redis of our own that keeps nothing and that only this machine can reach, with a password. */
 export async function startRedis(options: RedisOptions): Promise<Redis> {

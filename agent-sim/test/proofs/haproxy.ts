@@ -1,22 +1,9 @@
-import { accessSync, constants } from 'node:fs'
-import { delimiter, join } from 'node:path'
+import { join } from 'node:path'
+import { findProgram, sbin } from '../../../tools/services.ts'
 import { type Child, startChild } from '../../../tools/services/child.ts'
 
-/** Debian puts it where only an administrator looks. */
-const otherFolders = ['/usr/sbin', '/usr/local/sbin']
-
 /** The program, if it is installed. */
-export const findHaproxy = (path = process.env['PATH'] ?? ''): string | undefined =>
-  [...path.split(delimiter).filter(Boolean), ...otherFolders]
-    .map((folder) => join(folder, 'haproxy'))
-    .find((file) => {
-      try {
-        accessSync(file, constants.X_OK)
-        return true
-      } catch {
-        return false
-      }
-    })
+export const findHaproxy = (): string | undefined => findProgram('haproxy', undefined, sbin)
 
 export interface HaproxyOptions {
   /** its configuration */

@@ -1,3 +1,4 @@
+import { playOnce } from '../play-once.ts'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { TestDatabase } from '../../../../control-plane/test/harness/database.ts'
@@ -46,15 +47,7 @@ const paceOf = (seconds: number) =>
  * The product behind a proxy that it does not know, which cuts what is silent for as long as agents are between heartbeats. Judged
  * by Postgres alone: who called is who it says, and every agent is on the connection that it had at the beginning.
  */
-export async function behindProxy(options: BehindProxy): Promise<Row[]> {
-  const stage = await Stage.open(options)
-  try {
-    return await stage.play(options)
-  } finally {
-    options.say('ending what was started')
-    await stage.close()
-  }
-}
+export const behindProxy = (options: BehindProxy): Promise<Row[]> => playOnce(Stage.open, options)
 
 /** The system and its proxy, on which one play may follow another. */
 export class Stage {

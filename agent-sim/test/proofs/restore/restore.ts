@@ -1,3 +1,4 @@
+import { playOnce } from '../play-once.ts'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Api } from '../../system/harness/api.ts'
@@ -36,15 +37,7 @@ const firedWithinMs = 10_000
 const disowned = 4004
 
 /** Brings the database back to an earlier moment while agents, gateways and Redis know better. */
-export async function restore(options: Restore): Promise<Row[]> {
-  const stage = await Stage.open(options)
-  try {
-    return await stage.play(options)
-  } finally {
-    options.say('ending what was started')
-    await stage.close()
-  }
-}
+export const restore = (options: Restore): Promise<Row[]> => playOnce(Stage.open, options)
 
 /** Devices that something happens to, each played by this process. */
 interface Scene {

@@ -4,6 +4,7 @@ import { Account } from '../account.ts'
 import { type FleetProcess, onlineAfter, startFleetProcess } from '../fleets.ts'
 import { Load } from '../load.ts'
 import { paceOf, variablesOf } from '../pace.ts'
+import { playOnce } from '../play-once.ts'
 import { pickSome, randomFrom } from '../random.ts'
 import { none, type Row, seconds, within } from '../verdict.ts'
 import { offlineEvents } from '../watch.ts'
@@ -42,15 +43,7 @@ const again = 50
  * Two control planes and two gateways behind HAProxy, with one Redis and one Postgres. Each is killed once under load and started
  * again. Judged from the agents' ledgers, Postgres and what callers saw.
  */
-export async function twoNodes(options: TwoNodes): Promise<Row[]> {
-  const stage = await Stage.open(options)
-  try {
-    return await stage.play(options)
-  } finally {
-    options.say('ending what was started')
-    await stage.close()
-  }
-}
+export const twoNodes = (options: TwoNodes): Promise<Row[]> => playOnce(Stage.open, options)
 
 /** The site with its agents, on which one play may follow another. */
 export class Stage {
