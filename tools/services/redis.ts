@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { startChild } from './child.ts'
 import { onFreePort } from './port.ts'
 import { findProgram } from './program.ts'

@@ -1,4 +1,3 @@
-import { join } from 'node:path'
 import { findProgram, sbin } from '../../../tools/services.ts'
 import { type Child, startChild } from '../../../tools/services/child.ts'
 

@@ -7,10 +7,10 @@ interface Stage<Options> {
 
 /** Opens a proof's stage, plays on it once and closes it, whatever came of the play. */
 export async function playOnce<Options extends { say: (line: string) => void }>(
-  open: (options: Options) => Promise<Stage<Options>>,
+  stages: { open(options: Options): Promise<Stage<Options>> },
   options: Options,
 ): Promise<Row[]> {
-  const stage = await open(options)
+  const stage = await stages.open(options)
   try {
     return await stage.play(options)
   } finally {

@@ -47,7 +47,7 @@ const paceOf = (seconds: number) =>
  * The product behind a proxy that it does not know, which cuts what is silent for as long as agents are between heartbeats. Judged
  * by Postgres alone: who called is who it says, and every agent is on the connection that it had at the beginning.
  */
-export const behindProxy = (options: BehindProxy): Promise<Row[]> => playOnce(Stage.open, options)
+export const behindProxy = (options: BehindProxy): Promise<Row[]> => playOnce(Stage, options)
 
 /** The system and its proxy, on which one play may follow another. */
 export class Stage {

@@ -37,7 +37,7 @@ const firedWithinMs = 10_000
 const disowned = 4004
 
 /** Brings the database back to an earlier moment while agents, gateways and Redis know better. */
-export const restore = (options: Restore): Promise<Row[]> => playOnce(Stage.open, options)
+export const restore = (options: Restore): Promise<Row[]> => playOnce(Stage, options)
 
 /** Devices that something happens to, each played by this process. */
 interface Scene {

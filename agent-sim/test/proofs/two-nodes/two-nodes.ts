@@ -43,7 +43,7 @@ const again = 50
  * Two control planes and two gateways behind HAProxy, with one Redis and one Postgres. Each is killed once under load and started
  * again. Judged from the agents' ledgers, Postgres and what callers saw.
  */
-export const twoNodes = (options: TwoNodes): Promise<Row[]> => playOnce(Stage.open, options)
+export const twoNodes = (options: TwoNodes): Promise<Row[]> => playOnce(Stage, options)
 
 /** The site with its agents, on which one play may follow another. */
 export class Stage {
