@@ -3,7 +3,7 @@ import { ensureInstalled, requireNode } from './install.mjs'
 import { run } from './run.mjs'
 
 requireNode()
-await ensureInstalled({ quiet: true })
+await ensureInstalled()
 const [name, ...rest] = process.argv.slice(2)
 process.exitCode =
   name === 'report'

@@ -1,15 +1,22 @@
 /** Makes a fresh clone able to run: needs nothing but Node, so it may be imported before anything is installed. */
-import { spawnSync } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { createProgress } from './progress.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const readJson = (...path) => JSON.parse(readFileSync(join(root, ...path), 'utf8'))
+const readJson = (...path) => JSON.parse(readFileSync(join(...path), 'utf8'))
+const readLock = (file) => readJson(file).packages
+const inPackages = (path) => path.startsWith('node_modules/') || path.includes('/node_modules/')
+
+const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+/** What a signal makes of a shell's child. */
+const interrupted = 130
 
 /** Ends the process with one line when this Node is older than the project's floor. */
 export function requireNode() {
-  const floor = readJson('package.json').engines.node.replace('>=', '')
+  const floor = readJson(root, 'package.json').engines.node.replace('>=', '')
   const [have, need] = [process.versions.node, floor].map((text) => text.split('.').map(Number))
   const first = need.findIndex((number, i) => number !== have[i])
   if (first >= 0 && have[first] < need[first]) {
@@ -25,9 +32,8 @@ export function requireNode() {
 export function isInstalled(folder = root) {
   const note = join(folder, 'node_modules/.package-lock.json')
   if (!existsSync(note)) return false
-  const wanted = JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')).packages
-  const present = JSON.parse(readFileSync(note, 'utf8')).packages
-  const inPackages = (path) => path.startsWith('node_modules/') || path.includes('/node_modules/')
+  const wanted = readLock(join(folder, 'package-lock.json'))
+  const present = readLock(note)
   for (const [path, { version, link, optional }] of Object.entries(wanted)) {
     if (!inPackages(path)) continue
     if (!present[path] ? !optional : !link && present[path].version !== version) return false
@@ -35,14 +41,13 @@ export function isInstalled(folder = root) {
   return Object.keys(present).every((path) => !inPackages(path) || path in wanted)
 }
 
-/** Runs npm as whoever started us did, or the one on PATH. */
-function npm(args, quiet) {
-  const stdio = quiet ? ['ignore', 'pipe', 'pipe'] : ['ignore', 'inherit', 'inherit']
-  const options = { cwd: root, stdio, encoding: 'utf8' }
-  const cli = process.env['npm_execpath']
-  return cli?.endsWith('.js')
-    ? spawnSync(process.execPath, [cli, ...args], options)
-    : spawnSync('npm', args, { ...options, shell: process.platform === 'win32' })
+/** How many of the packages that every machine needs are in place. */
+export function countInstalled(folder = root) {
+  const needed = Object.entries(readLock(join(folder, 'package-lock.json'))).filter(
+    ([path, { link, optional }]) => inPackages(path) && !link && !optional,
+  )
+  const there = needed.filter(([path]) => existsSync(join(folder, path, 'package.json')))
+  return { there: there.length, needed: needed.length }
 }
 
 /**
@@ -51,22 +56,55 @@ function npm(args, quiet) {
  */
 const ciArgs = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error']
 
+/** Runs npm as whoever started us did, or the one on PATH. Rejects with npm's own words. An end that we are told is npm's, too. */
+function npm(args, folder) {
+  const options = { cwd: folder, stdio: ['ignore', 'pipe', 'pipe'] }
+  const cli = process.env['npm_execpath']
+  const child = cli?.endsWith('.js')
+    ? spawn(process.execPath, [cli, ...args], options)
+    : spawn('npm', args, { ...options, shell: process.platform === 'win32' })
+  let said = ''
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text) => {
+      said += text
+    })
+  const stop = (signal) => {
+    child.kill(signal)
+    process.exit(interrupted)
+  }
+  for (const signal of signals) process.once(signal, stop)
+  return new Promise((resolve, reject) => {
+    const fail = (why) => reject(new Error(`npm ${args[0]} failed: ${why}\n${said}`.trim()))
+    child.once('error', (error) => fail(error.message))
+    child.once('close', (code, signal) => (code === 0 ? resolve() : fail(signal ?? `code ${code}`)))
+  }).finally(() => {
+    for (const signal of signals) process.off(signal, stop)
+  })
+}
+
+/** Installs the packages of a folder, and says on standard error, where no output for machines is, how far it is. */
+export async function install(
+  folder,
+  progress = createProgress((line) => process.stderr.write(`${line}\n`)),
+) {
+  const now = () => {
+    const { there, needed } = countInstalled(folder)
+    return `installing packages (npm ci): ${there} of ${needed}`
+  }
+  await progress.step(
+    now,
+    () => npm(ciArgs, folder),
+    () => `installed ${countInstalled(folder).there} packages`,
+  )
+}
+
 /**
  * Installs what is missing or outdated and makes what installing makes (generated code, the adapted engine, the repaired driver), also
- * where npm is told to run no scripts. Throws with npm's own words when that fails. True when it installed.
+ * where npm is told to run no scripts. Throws with npm's own words when that fails.
  */
-export async function ensureInstalled({ quiet = false } = {}) {
-  const missing = !isInstalled()
-  if (missing) {
-    if (!quiet) console.log('Installing packages (npm ci) …')
-    const { status, error, stdout, stderr } = npm(ciArgs, quiet)
-    if (error || status !== 0)
-      throw new Error(
-        `npm ci failed: ${error?.message ?? `code ${status}`}\n${stdout ?? ''}${stderr ?? ''}`.trim(),
-      )
-  }
+export async function ensureInstalled() {
+  if (!isInstalled()) await install(root)
   prepare()
-  return missing
 }
 
 /** What has to be done after an installation, each a script that does nothing when there is nothing to do. */
@@ -79,7 +117,7 @@ const scripts = [
 /** Generates code, adapts the engine, repairs the database driver. */
 function prepare() {
   for (const script of scripts) {
-    const { status } = spawnSync(process.execPath, [join(root, script)], { stdio: 'inherit' })
+    const { status } = spawnSync(process.execPath, [join(root, script)], { stdio: ['ignore', 2, 2] })
     if (status !== 0) throw new Error(`${script} failed`)
   }
 }

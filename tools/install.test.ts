@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeEach, expect, test } from 'vitest'
-import { isInstalled } from './install.mjs'
+import { countInstalled, isInstalled } from './install.mjs'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-install-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
@@ -43,4 +43,11 @@ test.each([
 ])('%s is not installed', (_name, packages) => {
   note(packages)
   expect(isInstalled(folder)).toBe(false)
+})
+
+test('of the packages that every machine needs those are counted that are in place', () => {
+  mkdirSync(join(folder, 'node_modules/a'))
+  expect(countInstalled(folder)).toEqual({ there: 0, needed: 2 })
+  writeFileSync(join(folder, 'node_modules/a/package.json'), '{}')
+  expect(countInstalled(folder)).toEqual({ there: 1, needed: 2 })
 })

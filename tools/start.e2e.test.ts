@@ -277,6 +277,7 @@ test.each(demos)('the demo over %s and %s loses nothing and leaves nothing', asy
   ])
   started.push(demo)
   const code = await demo.exited
+  expect(demo.output(), 'what the demo says').toMatch(/^\{/)
   const report = JSON.parse(demo.output()) as Record<string, unknown>
   const spread = {
     websocket: { websocket: 30 },

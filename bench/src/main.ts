@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { misread, unknown } from '../../tools/command-line.mjs'
 import { benches } from './benches.ts'
 import { progressOn } from './method/progress.ts'
 import { writeResult } from './method/results.ts'
@@ -9,13 +10,22 @@ import { Undo } from './method/undo.ts'
 const usage = `npm run bench -- NAME [switches]
 
 ${Object.entries(benches)
-  .map(([name, { about }]) => `  ${name.padEnd(12)} ${about}`)
+  .map(
+    ([
+      name,
+      {
+        about,
+        scale: { full, quick, of },
+      },
+    ]) =>
+      `  ${name.padEnd(12)} ${about}\n${' '.repeat(15)}default --scale ${full} (${of}), with --quick ${quick}`,
+  )
   .join('\n')}
   report       docs/performance.md, from the results that are kept
 
   --quick       small and short: to see that it runs
   --rounds N    of each side, in turn (default 5, with --quick 2)
-  --scale N     connections or rows, whatever the bench counts in
+  --scale N     of whatever the bench counts in
   --json        the whole result on standard output, instead of a table
   --out FILE    where the result goes (default bench/results/, with --quick nowhere)`
 
@@ -41,7 +51,7 @@ function read() {
   try {
     return parseArgs({ allowPositionals: true, options })
   } catch (error) {
-    return quit(`${(error as Error).message}\n\n${usage}`, exitCodes.usage)
+    return quit(misread(error), exitCodes.usage)
   }
 }
 
@@ -53,7 +63,8 @@ async function main(): Promise<void> {
     return
   }
   const entry = Object.hasOwn(benches, name) ? benches[name] : undefined
-  if (!entry || rest.length > 0) return quit(usage, exitCodes.usage)
+  if (!entry) return quit(unknown('bench', name, [...Object.keys(benches), 'report']), exitCodes.usage)
+  if (rest.length > 0) return quit(`One bench at a time, not ${positionals.join(' ')}`, exitCodes.usage)
   const { quick = false, json = false, out } = values
   const undo = new Undo()
   const progress = progressOn(process.stderr)

@@ -34,7 +34,7 @@ const help = `svc-admin COMMAND: what is done on a server and over no API. Reads
 /** What its operator can mend: told in one line. */
 class Refused extends Error {}
 
-const plain = [ApiError, ConfigError, DatabaseError, KeyError, MigrationError, Refused, TypeError]
+const plain = [ApiError, ConfigError, DatabaseError, KeyError, MigrationError, Refused]
 const badConfiguration = 78
 
 const textOption = { type: 'string' } as const
@@ -149,15 +149,27 @@ const commands: Record<string, Command> = {
     }),
 }
 
+function read(args: string[]) {
+  try {
+    return parseArgs({ args, options, allowPositionals: true })
+  } catch (error) {
+    // Its first sentence; the rest is about dashes.
+    throw new Refused(`${(error as Error).message.split(/\.?\n|\. /)[0]}: see svc-admin --help`)
+  }
+}
+
 /** Runs one command. Resolves with the exit code; whatever its operator can mend is one line. */
 async function main([name = '', ...args]: string[]): Promise<number> {
   try {
-    const { values, positionals } = parseArgs({ args, options, allowPositionals: true })
-    const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-    if (!command || values.help || positionals.length > 1) {
+    const { values, positionals } = read(args)
+    if (values.help || ['', '--help', '-h'].includes(name)) {
       console.log(help)
-      return command && values.help ? 0 : name === '' || name === '--help' || name === '-h' ? 0 : 1
+      return 0
     }
+    const command = Object.hasOwn(commands, name) ? commands[name] : undefined
+    if (!command) throw new Refused(`there is no command ${name}: see svc-admin --help`)
+    if (positionals.length > 1)
+      throw new Refused(`${name} takes no ${positionals.slice(1).join(' ')}: see svc-admin --help`)
     console.log(await command(values, positionals[0]))
     return 0
   } catch (error) {

@@ -1,5 +1,6 @@
 import { parseArgs } from 'node:util'
 import { DatabaseError, platformAdminByCommand } from '@svc/control-plane'
+import { misread } from '../command-line.mjs'
 import { runningDatabase } from '../release/running.ts'
 import { DataFolder } from '../start/data-folder.ts'
 import { Expected } from '../start/options.ts'
@@ -10,17 +11,23 @@ npm run -s platform-admin -- EMAIL [--remove] [--data .svc]
 
 DATABASE_URL names another database than that of the server that runs on the data folder.`
 
+const options = {
+  data: { type: 'string', default: process.env['SVC_DATA'] || '.svc' },
+  remove: { type: 'boolean', default: false },
+  help: { type: 'boolean', short: 'h', default: false },
+} as const
+
+function read(args: string[]) {
+  try {
+    return parseArgs({ args, allowPositionals: true, options })
+  } catch (error) {
+    throw new Expected(misread(error))
+  }
+}
+
 /** @returns what to print @throws Expected */
 async function main(args: string[]): Promise<string> {
-  const { values, positionals } = parseArgs({
-    args,
-    allowPositionals: true,
-    options: {
-      data: { type: 'string', default: process.env['SVC_DATA'] || '.svc' },
-      remove: { type: 'boolean', default: false },
-      help: { type: 'boolean', short: 'h', default: false },
-    },
-  })
+  const { values, positionals } = read(args)
   const [email] = positionals
   if (values.help || !email || positionals.length > 1) return help
   const admin = !values.remove
@@ -30,7 +37,7 @@ async function main(args: string[]): Promise<string> {
 }
 
 main(process.argv.slice(2)).then(console.log, (error: unknown) => {
-  const plain = error instanceof Expected || error instanceof DatabaseError || error instanceof TypeError
+  const plain = error instanceof Expected || error instanceof DatabaseError
   console.error(plain ? error.message : error)
   process.exitCode = 1
 })

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { Manifest, releaseArchitectures, releaseKinds, releaseSystems } from '@svc/proto'
+import { misread } from '../command-line.mjs'
 import { agentFile } from './agent-file.ts'
 import { allTargets, buildRelease, type Release, type Target } from './build.ts'
 import { readReleaseKey } from './keys.ts'
@@ -33,7 +34,7 @@ export function readSwitches(args: string[]) {
   try {
     return parseArgs({ args, options, strict: true }).values
   } catch (error) {
-    throw new UsageError(String((error as Error).message.split('\n')[0]))
+    throw new UsageError(misread(error))
   }
 }
 

@@ -1,5 +1,6 @@
 import { registerFromFolder } from '@svc/control-plane'
 import { releaseKeyId } from '@svc/proto'
+import { unknown } from '../command-line.mjs'
 import { DataFolder } from '../start/data-folder.ts'
 import { readSwitches, releaseOf, required, UsageError, versionOf } from './commands.ts'
 import { ensureReleaseKeys } from './keys.ts'
@@ -53,9 +54,13 @@ const commands: Record<string, (args: string[]) => Promise<string>> = {
 /** Runs one command. Resolves with the exit code; whatever is wrong with what was asked is one line. */
 async function main([name = '', ...args]: string[]): Promise<number> {
   const command = Object.hasOwn(commands, name) ? commands[name] : undefined
-  if (!command || args.includes('--help')) {
+  if (['', '--help'].includes(name) || args.includes('--help')) {
     console.log(help)
-    return command || name === '' || name === '--help' ? 0 : 1
+    return 0
+  }
+  if (!command) {
+    console.error(unknown('command', name, Object.keys(commands)))
+    return 1
   }
   try {
     console.log(await command(args))

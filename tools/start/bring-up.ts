@@ -128,9 +128,10 @@ export async function bringUp(
 
   const summary = describe({
     addresses,
-    metrics: [options.metricsPort, options.gatewayMetricsPort].map(
-      (port) => `http://127.0.0.1:${port}/metrics`,
-    ),
+    metrics: {
+      controlPlane: `http://127.0.0.1:${options.metricsPort}/metrics`,
+      gateway: `http://127.0.0.1:${options.gatewayMetricsPort}/metrics`,
+    },
     data: folder.path,
     admin: fresh || options.showAdmin ? demo : undefined,
     deviceId: thisMachine?.deviceId ?? simulated?.deviceId,

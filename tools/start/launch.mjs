@@ -17,7 +17,7 @@ export async function launch(command) {
     if (options.help) return console.log(help(command))
     if (options.watch) process.exit(await watchAndRestart(process.argv.slice(2)))
     const progress = command === 'token' || options.json ? silent : createProgress()
-    await ensureInstalled({ quiet: progress === silent })
+    await ensureInstalled()
     const folder = await bundle((build) => progress.step('built the program', build))
     const { run } = await import(pathToFileURL(join(folder, `${command}.mjs`)).href)
     // Whatever is left open must not keep a command alive that has ended everything.

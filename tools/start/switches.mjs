@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { misread } from '../command-line.mjs'
 
 /**
  * Every switch of each command: name, the word for its value (none: on or off), what it does, and the value it has
@@ -135,7 +136,7 @@ function parse(command, args) {
       options: { ...Object.fromEntries(known), help: { type: 'boolean', short: 'h' } },
     })
   } catch (error) {
-    throw new UsageError(`${error.message.split(/\.?\n|\. /)[0]} (--help lists the switches)`)
+    throw new UsageError(misread(error))
   }
 }
 

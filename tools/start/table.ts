@@ -19,7 +19,7 @@ export function describeAdmin(admin: Admin, nowMs = Date.now()): string[] {
 
 export interface Summary {
   addresses: Addresses
-  metrics: readonly string[]
+  metrics: { controlPlane: string; gateway: string }
   data: string
   /** shown at the first start, or when asked for */
   admin: Admin | undefined
@@ -37,7 +37,8 @@ export function describe({ addresses, metrics, data, admin, deviceId, tokenSwitc
     ['gateway', `${addresses.gateway}/agent`],
     ['MQTT 3.1.1', addresses.mqtt.join('  ')],
     ['', 'a device’s id is client id and user name, its token lets it in; topics d/{id}/up and d/{id}/down'],
-    ['metrics', metrics.join('  ')],
+    ['metrics', `${metrics.controlPlane} of the control plane`],
+    ['', `${metrics.gateway} of the gateway`],
     ['data, logs', data],
   ])
   const who = admin ? describeAdmin(admin) : columns([['administrator', 'npm start -- --show-admin']])
@@ -51,7 +52,7 @@ export function describe({ addresses, metrics, data, admin, deviceId, tokenSwitc
     '',
     ...who,
     '',
-    '  Try, in this folder:',
+    `  Try, in this folder: its health, three devices${deviceId ? ', and, with the last two lines together, what runs on one of them' : ''}:`,
     '',
     ...commands,
     '',
@@ -70,6 +71,6 @@ export function curlLines(api: string, token: string, deviceId: string | undefin
     health,
     list,
     `H="authorization: Bearer ${token}"; U=${api}/api/v1/devices/${deviceId}/commands`,
-    `curl -s -H "$H" "$U/$(curl -s -H "$H" ${order} $U | cut -d'"' -f4)?waitMs=20000"; echo`,
+    `curl -sS -H "$H" "$U/$(curl -sS -H "$H" ${order} $U | cut -d'"' -f4)?waitMs=20000"; echo`,
   ]
 }

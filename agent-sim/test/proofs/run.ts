@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util'
+import { misread, unknown } from '../../../tools/command-line.mjs'
 import { findRedisServer } from '../../../tools/services.ts'
 import { findHaproxy } from './haproxy.ts'
 import { OwnPostgres } from './own-postgres.ts'
@@ -9,8 +10,20 @@ const usage = `npm run proof -- NAME [switches]
 
 ${Object.entries(proofs)
   .map(
-    ([name, { about, plants }]) =>
-      `  ${name.padEnd(12)} ${about}\n${' '.repeat(15)}--plant ${plants.join(' | ')}`,
+    ([
+      name,
+      {
+        about,
+        plants,
+        needs = [],
+        defaults: { seconds, agents, rate },
+      },
+    ]) =>
+      [
+        `  ${name.padEnd(12)} ${about}`,
+        `default --seconds ${seconds} --agents ${agents} --rate ${rate}; needs ${['redis-server', ...needs].join(', ')}`,
+        `--plant ${plants.join(' | ')}`,
+      ].join(`\n${' '.repeat(15)}`),
   )
   .join('\n')}
 
@@ -20,24 +33,39 @@ ${Object.entries(proofs)
   --seed N      for the same choices again; printed
   --plant X     takes a guard away: the proof must fail then
 
-Exits with 1 when something was not as it must be.`
+Exits with 1 when something was not as it must be, with 2 when it could not be tried.`
 
-function read(): { name: string; proof: Proof; options: Omit<ProofOptions, 'database' | 'say'> } {
-  const number = { type: 'string' } as const
-  const { values, positionals } = parseArgs({
-    allowPositionals: true,
-    options: {
-      seconds: number,
-      agents: number,
-      rate: number,
-      seed: number,
-      plant: number,
-      help: { type: 'boolean' },
-    },
-  })
-  const [name = ''] = positionals
-  const proof = proofs[name]
-  if (values.help || !proof || positionals.length > 1) throw new Error(usage)
+function parse() {
+  const text = { type: 'string' } as const
+  const options = {
+    seconds: text,
+    agents: text,
+    rate: text,
+    seed: text,
+    plant: text,
+    help: { type: 'boolean' },
+  } as const
+  try {
+    return parseArgs({ allowPositionals: true, options })
+  } catch (error) {
+    throw new Error(misread(error))
+  }
+}
+
+interface Asked {
+  name: string
+  proof: Proof
+  options: Omit<ProofOptions, 'database' | 'say'>
+}
+
+/** What the command line asks for; undefined: what there is. */
+function read(): Asked | undefined {
+  const { values, positionals } = parse()
+  const [name, ...more] = positionals
+  if (values.help || name === undefined) return undefined
+  const proof = Object.hasOwn(proofs, name) ? proofs[name] : undefined
+  if (!proof) throw new Error(unknown('proof', name, Object.keys(proofs)))
+  if (more.length > 0) throw new Error(`One proof at a time, not ${positionals.join(' ')}`)
   const { plant } = values
   if (plant !== undefined && !proof.plants.includes(plant))
     throw new Error(`--plant: one of ${proof.plants.join(', ')}`)
@@ -69,7 +97,12 @@ async function withDatabase<T>(
 }
 
 async function main(): Promise<number> {
-  const { name, proof, options } = read()
+  const asked = read()
+  if (!asked) {
+    console.log(usage)
+    return 0
+  }
+  const { name, proof, options } = asked
   if (!findRedisServer()) throw new Error('there is no redis-server on PATH')
   if (proof.needs?.includes('haproxy') && !findHaproxy()) throw new Error('there is no haproxy on PATH')
   const began = Date.now()

@@ -58,7 +58,7 @@ describe('a figure', () => {
   })
 })
 
-it('the table shows sides, figures with their verdicts, who was skipped, and noise', () => {
+describe('the table', () => {
   const result: ResultFile = {
     format: 1,
     bench: 'nine',
@@ -73,16 +73,23 @@ it('the table shows sides, figures with their verdicts, who was skipped, and noi
     figures: [figure({ atMost: 10.5, ratioAtMost: 0.5 }, 'theirs')],
     rounds,
   }
-  expect(tableOf(result).split('\n')).toEqual([
+  const lines = (verdict: string) => [
     '        cost [CPU-µs]',
     'ours    11.0 (10.0–12.0)',
     'theirs  40.0 (40.0–40.0)',
     '',
-    'G9  what it costs  11.0 µs (10.0–12.0)  0.28× (0.25–0.30) theirs  ≤ 10.5 µs, ≤ 0.5× theirs  MISSED',
+    'G9  what it costs  11.0 µs (10.0–12.0)  0.28× (0.25–0.30) theirs  ≤ 10.5 µs, ≤ 0.5× theirs  ' + verdict,
     '',
     'skipped: others: they are not here',
-    '',
-    'NOISY, so it proves nothing:',
-    '  it was loud',
-  ])
+  ]
+
+  it('shows sides, figures with their verdicts, and who was skipped', () => {
+    const quiet = { ...result, quick: false, noisy: [] }
+    expect(tableOf(quiet).split('\n')).toEqual(lines('MISSED'))
+  })
+
+  it('claims nothing from a run that was quick or disturbed, and says why', () => {
+    const why = ['', 'Nothing is claimed from this run:', '  quick', '  it was loud']
+    expect(tableOf(result).split('\n')).toEqual([...lines('not claimed'), ...why])
+  })
 })

@@ -1,3 +1,4 @@
+import { unclaimable } from './claim.ts'
 import type { Figure, Measure, ResultFile, Unit } from './contract.ts'
 import { judge } from './judge.ts'
 import { measured, type Spread } from './spread.ts'
@@ -45,8 +46,11 @@ export const wanted = ({ target, peer }: Figure, { digits, unit }: Measure): str
     .flat()
     .join(', ')
 
-const verdict = (reached: boolean | undefined) =>
-  reached === undefined ? 'not judged' : reached ? 'reached' : 'MISSED'
+function verdict(reached: boolean | undefined, claimed: boolean): string {
+  if (reached === undefined) return 'not judged'
+  if (!claimed) return 'not claimed'
+  return reached ? 'reached' : 'MISSED'
+}
 
 /** The measure that a figure is made of. */
 export function figureMeasure(
@@ -67,13 +71,14 @@ function figureRow(figure: Figure, result: ResultFile): string[] {
     value ? shown(value, measure.digits, shortUnit[measure.unit]) : 'not seen',
     ratio ? `${shown(ratio, 2, '×')} ${figure.peer}` : figure.peer ? `no ${figure.peer}` : '',
     wanted(figure, measure),
-    verdict(reached),
+    verdict(reached, unclaimable(result).length === 0),
   ]
 }
 
-/** All that a run saw, for people: sides by measures, then figures with their targets, then whoever did not run, and noise. */
+/** All that a run saw, for people: sides by measures, then figures with their targets, then whoever did not run, and why nothing is claimed. */
 export function tableOf(result: ResultFile): string {
-  const { measures, rounds, figures, peers, noisy } = result
+  const { measures, rounds, figures, peers } = result
+  const why = unclaimable(result)
   const sides = [...new Set(rounds.map(({ side }) => side))]
   const heads = ['', ...measures.map(({ name, unit }) => `${name} [${unit}]`)]
   const body = sides.map((side) => [
@@ -88,7 +93,7 @@ export function tableOf(result: ResultFile): string {
     columns([heads, ...body]),
     columns(figures.map((figure) => figureRow(figure, result))),
     skipped.map(({ name, skipped }) => `skipped: ${name}: ${skipped}`).join('\n'),
-    noisy.length > 0 ? `NOISY, so it proves nothing:\n${noisy.map((why) => `  ${why}`).join('\n')}` : '',
+    why.length > 0 ? `Nothing is claimed from this run:\n${why.map((line) => `  ${line}`).join('\n')}` : '',
   ]
     .filter(Boolean)
     .join('\n\n')

@@ -1,3 +1,4 @@
+import { unclaimable } from '../method/claim.ts'
 import type { ResultFile } from '../method/contract.ts'
 
 export interface Named {
@@ -14,9 +15,6 @@ export interface Chosen {
   /** quick ones, and disturbed ones that are not `run` */
   passedOver: Named[]
 }
-
-/** Why no target is claimed from a run; empty: they are. */
-export const unclaimable = ({ quick, noisy }: ResultFile): string[] => [...(quick ? ['quick'] : []), ...noisy]
 
 const newestFirst = (a: Named, b: Named) =>
   b.result.startedAt.localeCompare(a.result.startedAt) || a.file.localeCompare(b.file)

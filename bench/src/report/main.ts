@@ -6,4 +6,4 @@ import { readResults } from './read.ts'
 
 const results = readResults(resultsFolder)
 writeFileSync(pagePath, pageOf(results))
-console.log(`docs/performance.md: made of ${results.length} results`)
+console.log(`docs/performance.md: made of ${results.length} ${results.length === 1 ? 'result' : 'results'}`)

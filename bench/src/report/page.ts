@@ -1,5 +1,6 @@
+import { unclaimable } from '../method/claim.ts'
 import type { ResultFile } from '../method/contract.ts'
-import { type Chosen, choose, type Named, unclaimable } from './choose.ts'
+import { type Chosen, choose, type Named } from './choose.ts'
 import { type Row, rowsOf } from './rows.ts'
 import { groups } from './targets.ts'
 

@@ -1,7 +1,8 @@
+import { unclaimable } from '../method/claim.ts'
 import type { Figure, ResultFile } from '../method/contract.ts'
 import { judge } from '../method/judge.ts'
 import { figureMeasure, shown, shortUnit, wanted } from '../method/table.ts'
-import { type Chosen, unclaimable } from './choose.ts'
+import type { Chosen } from './choose.ts'
 import type { Target } from './targets.ts'
 
 /** One line of the table: a figure that was measured, or a target that nothing measures. */

@@ -49,7 +49,12 @@ export async function startServed(program: Program, nodeArgs: string[] = []): Pr
         const id = ++calls
         waiting.set(id, { resolve, reject })
         const call: Call = { id, name, argument }
-        child.send(call)
+        // Without somebody to tell, what could not be sent would end the whole run.
+        child.send(call, (error) => {
+          if (!error) return
+          waiting.delete(id)
+          reject(error)
+        })
       }),
     kill: async () => {
       child.kill('SIGKILL')

@@ -15,8 +15,8 @@ export interface AdmitDeps {
   life: () => number
   /** Has the control plane say what it knows of a device; rejects when it does not answer. */
   ask: (deviceId: string) => Promise<void>
-  /** Tells another node that its connection of the device is superseded. */
-  evict: (holder: { node: string; epoch: number }, deviceId: string, epoch: number) => void
+  /** Tells another node that its connection of the device is superseded, if that has a lower epoch. */
+  evict: (holder: { node: string; epoch: number }, deviceId: string, belowEpoch: number) => void
   /** A failure of ours, not the peer's. */
   failed: (error: unknown) => void
 }

@@ -2,7 +2,8 @@ import { plainArray, storable, textArray } from '../../db/array-literal.ts'
 import type { WorkerDb } from '../../kernel/db.ts'
 import type { Db } from '../../kernel/tenancy.ts'
 import type { Occasion } from './occasion.ts'
-import { databaseNow, next } from './plan.ts'
+import { databaseNow } from './database-now.ts'
+import { nextDue } from './occurrences.ts'
 import type { Timing } from './timing.ts'
 
 /** Entries per transaction. */
@@ -132,7 +133,7 @@ export async function moveOn(
 ): Promise<void> {
   const left = due.map(({ id, runsLeft }) => (runsLeft === null ? null : runsLeft - (ran.has(id) ? 1 : 0)))
   const dueAt = due.map(({ timing, endsAt }, n) =>
-    left[n] === 0 ? null : next(timing, nowMs, endsAt?.getTime()),
+    left[n] === 0 ? null : nextDue(timing, nowMs, endsAt?.getTime()),
   )
   await db.run`
     update schedule_entries e

@@ -23,6 +23,12 @@ export function occurrencesOf(timing: Timing): Occurrences {
   }
 }
 
+/** The first moment after `afterMs` that is not after the end; null when there is none. */
+export function nextDue(timing: Timing, afterMs: number, endsAtMs = Number.POSITIVE_INFINITY): Date | null {
+  const at = occurrencesOf(timing)(afterMs)
+  return at === undefined || at > endsAtMs ? null : new Date(at)
+}
+
 /** At most `count` occurrences after that instant, in order. */
 export function nextOccurrences(timing: Timing, afterMs: number, count: number): number[] {
   const next = occurrencesOf(timing)

@@ -1,6 +1,6 @@
 import type { Db } from '../../kernel/tenancy.ts'
 import { moveOn, takeDue } from './due.ts'
-import { databaseNow } from './plan.ts'
+import { databaseNow } from './database-now.ts'
 
 const chunk = 100
 

@@ -1,6 +1,7 @@
 import { v7 as uuid } from 'uuid'
 import type { Db } from '../../kernel/tenancy.ts'
-import { occurrencesOf } from './occurrences.ts'
+import { databaseNow } from './database-now.ts'
+import { nextDue } from './occurrences.ts'
 import type { Task } from './queue/task.ts'
 import { Timing } from './timing.ts'
 import { wakeAt } from './wake.ts'
@@ -41,7 +42,7 @@ export async function plan<Payload>(db: Db, wanted: Plan<Payload>): Promise<Plan
   wanted.task.payload.parse(wanted.payload)
   // A timer for a moment that has just passed is late, not void.
   const afterMs = timing.kind === 'once' ? Number.NEGATIVE_INFINITY : await databaseNow(db)
-  const dueAt = next(timing, afterMs, wanted.endsAt?.getTime())
+  const dueAt = nextDue(timing, afterMs, wanted.endsAt?.getTime())
   const row = await db.one<Planned>`
     insert into schedule_entries as e (id, partner_id, org_id, key, task, payload, timing, misfire, due_at, ends_at, runs_left)
     values (${uuid()}, ${wanted.partnerId}, ${wanted.orgId}, ${wanted.key}, ${wanted.task.name},
@@ -92,18 +93,5 @@ export async function setPaused(db: Db, { partnerId, key }: EntryKey, paused: bo
 function resumedAt({ timing, misfire, endsAt, runsLeft }: Pausable, nowMs: number): Date | null {
   if (runsLeft === 0) return null
   const late = timing.kind === 'once' && misfire === 'once'
-  return next(timing, late ? Number.NEGATIVE_INFINITY : nowMs, endsAt?.getTime())
-}
-
-/** The first moment after `afterMs` that is not after the end. */
-export function next(timing: Timing, afterMs: number, endsAtMs = Number.POSITIVE_INFINITY): Date | null {
-  const at = occurrencesOf(timing)(afterMs)
-  return at === undefined || at > endsAtMs ? null : new Date(at)
-}
-
-/** The one clock that all processes share; milliseconds. */
-export async function databaseNow(db: Db): Promise<number> {
-  const row = await db.one<{ now: Date }>`select now() as now`
-  if (!row) throw new Error('the database told no time')
-  return row.now.getTime()
+  return nextDue(timing, late ? Number.NEGATIVE_INFINITY : nowMs, endsAt?.getTime())
 }

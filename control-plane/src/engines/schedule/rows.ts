@@ -1,14 +1,15 @@
 import { plainArray, textArray } from '../../db/array-literal.ts'
 import type { Db } from '../../kernel/tenancy.ts'
 import type { Job, Recurrence } from './job.ts'
-import { databaseNow, next } from './plan.ts'
+import { databaseNow } from './database-now.ts'
+import { nextDue } from './occurrences.ts'
 
 const until = (db: Db, ms: number) => db.sql`now() + make_interval(secs => ${ms / 1000}::float8)`
 
 /** When what goes by the clock is due next; null for what goes by a period, of which the statement knows. */
 async function clockTime(db: Db, job: Recurrence): Promise<Date | null> {
   if ('everyMs' in job) return null
-  const due = next({ kind: 'cron', expression: job.cron, zone: 'UTC' }, await databaseNow(db))
+  const due = nextDue({ kind: 'cron', expression: job.cron, zone: 'UTC' }, await databaseNow(db))
   if (!due) throw new Error(`never happens: ${job.cron}`)
   return due
 }

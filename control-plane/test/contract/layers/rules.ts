@@ -140,8 +140,8 @@ export const rules: readonly Rule[] = [
   {
     name: 'gateway: transport, claims and uplink below, session above, router on top',
     binds: /^edge-gateway\/src\/\w+\//,
-    // The supervisor runs whole gateways, as files that lie in `src` itself put one together.
-    except: /(\.test\.ts$|\/test\/|\/supervisor\/)/,
+    // The supervisor runs whole gateways, `wiring` and the files that lie in `src` itself put one together.
+    except: /(\.test\.ts$|\/test\/|\/(supervisor|wiring)\/)/,
     import: (it) => !wire.test(it.to) && leavesLayer(it, 'edge-gateway', edge),
   },
   {

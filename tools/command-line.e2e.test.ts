@@ -1,0 +1,58 @@
+import { spawn } from 'node:child_process'
+import { join } from 'node:path'
+import { test } from 'vitest'
+
+const root = join(import.meta.dirname, '..')
+
+/** Runs a program of ours from its source, as npm does. */
+function run(command: string, env: Record<string, string>) {
+  const child = spawn(join(root, 'node_modules/.bin/tsx'), command.split(' '), {
+    cwd: root,
+    env: { ...process.env, ...env },
+  })
+  const said = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', (text: string) => {
+      said[name] += text
+    })
+  return new Promise<typeof said & { code: number | null }>((resolve) =>
+    child.once('close', (code) => resolve({ ...said, code })),
+  )
+}
+
+const refused: [command: string, code: number, line: string, env?: Record<string, string>][] = [
+  ['bench/src/main.ts lits', 64, 'There is no bench lits: '],
+  ['bench/src/main.ts start --quik', 64, 'Unknown option '],
+  ['agent-sim/test/proofs/run.ts toString', 2, 'There is no proof toString: '],
+  ['agent-sim/test/proofs/run.ts restore --plnt x', 2, 'Unknown option '],
+  ['tools/release/main.ts buid', 1, 'There is no command buid: keys, build, publish'],
+  ['tools/release/main.ts build --versoin 1', 1, 'Unknown option '],
+  ['tools/platform-admin/main.ts --remov x', 1, 'Unknown option '],
+  ['tools/platform-admin/main.ts x', 1, 'DATABASE_URL is not ', { DATABASE_URL: 'foo' }],
+  ['control-plane/src/admin.ts chek', 1, 'there is no command chek'],
+  ['control-plane/src/admin.ts check --foo', 1, 'Unknown option '],
+  ['control-plane/src/admin.ts check a b', 1, 'check takes no b'],
+  ['edge-gateway/src/main.ts --workrs 2', 78, 'Unknown option '],
+]
+
+test.concurrent.for(refused)(
+  '%s is refused in one line',
+  { timeout: 30_000 },
+  async ([command, code, line, env = {}], { expect }) => {
+    const said = await run(command, env)
+    expect(said.code, said.stderr).toBe(code)
+    expect(said.stderr.startsWith(line), said.stderr).toBe(true)
+    expect(said.stderr).toMatch(/^[^\n]+\n$/)
+    expect(said.stdout).toBe('')
+  },
+)
+
+test.concurrent.for([
+  'bench/src/main.ts',
+  'agent-sim/test/proofs/run.ts',
+  'control-plane/src/admin.ts check --help',
+])('%s says what there is', { timeout: 30_000 }, async (command, { expect }) => {
+  const { code, stdout, stderr } = await run(command, {})
+  expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
+  expect(stdout.split('\n').length).toBeGreaterThan(4)
+})
