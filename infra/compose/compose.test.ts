@@ -93,6 +93,18 @@ describe('compose.yaml', () => {
     },
   )
 
+  test('gives back only what the program of an image cannot be started without', () => {
+    const given = all.flatMap(([name, { cap_add: added = [] }]) => added.map((one) => `${name} ${one}`))
+    // Of its Dockerfile: `setcap CAP_NET_BIND_SERVICE=+ep /usr/bin/turnserver`.
+    expect(given).toEqual(['coturn NET_BIND_SERVICE'])
+  })
+
+  test('lets who works by hand to the host of releases', () => {
+    const { networks: of = [] } = services['admin'] ?? {}
+    const outside = (of as string[]).filter((name) => !networks[name]?.internal)
+    expect(outside).toEqual(['edge'])
+  })
+
   test('waits for a drain as long as it takes', () => {
     for (const [name, { stop_grace_period: grace }] of ours) {
       const least = name.startsWith('gateway') ? gatewayDrainMs : controlPlaneDrainMs

@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limits } from '../../edge-gateway/src/ops/limits.ts'
 import { freePort } from '../../tools/services.ts'
 import { type Child, startChild } from '../../tools/services/child.ts'
+import { compose } from '../test/compose.ts'
 import { alertNames, dashboardNames, exportedNames } from '../test/metric-names.ts'
 import { withProgram } from '../test/needs.ts'
 
@@ -225,6 +226,15 @@ withProgram('haproxy', 'haproxy', 'HAProxy', (haproxy) => {
       const named = [...alertNames(), ...dashboardNames()].filter((name) => name.startsWith('haproxy_'))
       expect(named.length).toBeGreaterThan(2)
       expect(named.filter((name) => !there.has(name))).toEqual([])
+    })
+
+    test('the health check of compose sees that it answers, and that nobody does', () => {
+      const [, , , script = ''] = compose().services['haproxy']?.healthcheck?.test ?? []
+      const check = (port: number) =>
+        spawnSync('bash', ['-c', script.replaceAll('$$', '$').replace('8405', String(port))]).status
+      expect(script).toContain('/127.0.0.1/8405 ')
+      expect(check(metrics)).toBe(0)
+      expect(check(1)).not.toBe(0)
     })
 
     test('who is not ready gets nothing more', async () => {
