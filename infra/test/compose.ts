@@ -15,6 +15,7 @@ export interface Mount {
 export interface Service {
   image: string
   command?: string[]
+  entrypoint?: string[]
   environment?: Record<string, string | number | null>
   secrets?: string[]
   volumes?: Mount[]
