@@ -116,8 +116,11 @@ describe('restore.sh', () => {
     expect([status, stderr]).toEqual([1, expect.stringContaining('neither a number')])
   })
 
-  test.each([`2026' or`, '2026\\', 'now\nx', '$(x)', '`x`'])('takes no time that ends its setting: %j', (time) => {
-    expect(run('restore.sh', backup, wal, join(folder, 'new'), time).status).toBe(1)
-    expect(existsSync(join(folder, 'new'))).toBe(false)
-  })
+  test.each([`2026' or`, '2026\\', 'now\nx', '$(x)', '`x`'])(
+    'takes no time that ends its setting: %j',
+    (time) => {
+      expect(run('restore.sh', backup, wal, join(folder, 'new'), time).status).toBe(1)
+      expect(existsSync(join(folder, 'new'))).toBe(false)
+    },
+  )
 })

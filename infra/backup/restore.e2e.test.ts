@@ -5,60 +5,63 @@ import { postgresWithTools, Site } from './server.ts'
 
 const bin = postgresWithTools()
 
-describe.skipIf(!bin)('a database that is backed up and restored (needs PostgreSQL with pg_basebackup)', () => {
-  const site = new Site(bin ?? '')
-  let [backup, afterTwo, afterThree, later] = ['', '', '', '']
-  beforeAll(async () => {
-    await site.begin()
-    site.tell('one')
-    backup = site.backUp().made
-    site.tell('two')
-    afterTwo = await site.moment()
-    site.tell('three')
-    afterThree = await site.moment()
-    site.tell('four')
-    await site.archived()
-  })
-  afterAll(() => site.end())
+describe.skipIf(!bin)(
+  'a database that is backed up and restored (needs PostgreSQL with pg_basebackup)',
+  () => {
+    const site = new Site(bin ?? '')
+    let [backup, afterTwo, afterThree, later] = ['', '', '', '']
+    beforeAll(async () => {
+      await site.begin()
+      site.tell('one')
+      backup = site.backUp().made
+      site.tell('two')
+      afterTwo = await site.moment()
+      site.tell('three')
+      afterThree = await site.moment()
+      site.tell('four')
+      await site.archived()
+    })
+    afterAll(() => site.end())
 
-  test('has what was told until the moment that was asked for, and goes on archiving', async () => {
-    expect(await site.restore(backup, 'wrong', [afterTwo])).toEqual(['one', 'two'])
-    site.tell('of another life')
-    await site.archived()
-    expect(site.sql('select failed_count from pg_stat_archiver')).toEqual(['0'])
-  })
+    test('has what was told until the moment that was asked for, and goes on archiving', async () => {
+      expect(await site.restore(backup, 'wrong', [afterTwo])).toEqual(['one', 'two'])
+      site.tell('of another life')
+      await site.archived()
+      expect(site.sql('select failed_count from pg_stat_archiver')).toEqual(['0'])
+    })
 
-  test('is not brought along another life than was meant, once there are two', async () => {
-    site.stop()
-    const { status, said } = site.layOut(backup, 'unsaid', [afterThree])
-    expect(status).toBe(1)
-    expect(said).toMatch(/timeline 1, and the archive holds later ones:\n\s+2 left 1 .* before \d{4}-/)
-    const first = { TIMELINE: '1' }
-    expect(await site.restore(backup, 'right', [afterThree], first)).toEqual(['one', 'two', 'three'])
-    expect(await site.restore(backup, 'all', [], first)).toEqual(['one', 'two', 'three', 'four'])
-    const newest = await site.restore(backup, 'newest', [], { TIMELINE: '2' })
-    expect(newest).toEqual(['one', 'two', 'of another life'])
-  })
+    test('is not brought along another life than was meant, once there are two', async () => {
+      site.stop()
+      const { status, said } = site.layOut(backup, 'unsaid', [afterThree])
+      expect(status).toBe(1)
+      expect(said).toMatch(/timeline 1, and the archive holds later ones:\n\s+2 left 1 .* before \d{4}-/)
+      const first = { TIMELINE: '1' }
+      expect(await site.restore(backup, 'right', [afterThree], first)).toEqual(['one', 'two', 'three'])
+      expect(await site.restore(backup, 'all', [], first)).toEqual(['one', 'two', 'three', 'four'])
+      const newest = await site.restore(backup, 'newest', [], { TIMELINE: '2' })
+      expect(newest).toEqual(['one', 'two', 'of another life'])
+    })
 
-  test('is whole again from a backup of a server that was restored to a moment itself', async () => {
-    await site.restore(backup, 'to-a-moment', [afterTwo], { TIMELINE: '1' })
-    later = site.backUp().made
-    site.tell('since')
-    await site.archived()
-    expect(await site.restore(later, 'again')).toEqual(['one', 'two', 'since'])
-  })
+    test('is whole again from a backup of a server that was restored to a moment itself', async () => {
+      await site.restore(backup, 'to-a-moment', [afterTwo], { TIMELINE: '1' })
+      later = site.backUp().made
+      site.tell('since')
+      await site.archived()
+      expect(await site.restore(later, 'again')).toEqual(['one', 'two', 'since'])
+    })
 
-  test('does not open without a piece that is there and cannot be read', () => {
-    site.stop()
-    const pieces = readdirSync(site.wal).filter((name) => /^[0-9A-F]{24}$/.test(name))
-    const needed = pieces.sort().at(-1) ?? ''
-    rmSync(join(site.wal, needed))
-    mkdirSync(join(site.wal, needed), { mode: 0o755 })
-    expect(site.layOut(later, 'unread', [], { TIMELINE: 'latest' })).toMatchObject({ status: 0 })
-    expect(site.failsToStart('unread')).toMatch(/FATAL:.*exit code 255/)
-    rmSync(join(site.wal, needed), { recursive: true })
-  })
-})
+    test('does not open without a piece that is there and cannot be read', () => {
+      site.stop()
+      const pieces = readdirSync(site.wal).filter((name) => /^[0-9A-F]{24}$/.test(name))
+      const needed = pieces.sort().at(-1) ?? ''
+      rmSync(join(site.wal, needed))
+      mkdirSync(join(site.wal, needed), { mode: 0o755 })
+      expect(site.layOut(later, 'unread', [], { TIMELINE: 'latest' })).toMatchObject({ status: 0 })
+      expect(site.failsToStart('unread')).toMatch(/FATAL:.*exit code 255/)
+      rmSync(join(site.wal, needed), { recursive: true })
+    })
+  },
+)
 
 describe.skipIf(!bin)('base-backup.sh (needs PostgreSQL with pg_basebackup)', () => {
   const site = new Site(bin ?? '')

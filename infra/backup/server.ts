@@ -17,7 +17,15 @@ import { unprivileged } from '../../tools/services/account.ts'
 import { freePort } from '../../tools/services.ts'
 
 const debian = '/usr/lib/postgresql'
-const needed = ['initdb', 'postgres', 'pg_ctl', 'psql', 'pg_basebackup', 'pg_verifybackup', 'pg_archivecleanup']
+const needed = [
+  'initdb',
+  'postgres',
+  'pg_ctl',
+  'psql',
+  'pg_basebackup',
+  'pg_verifybackup',
+  'pg_archivecleanup',
+]
 
 /** Where a whole PostgreSQL is, backups included: the embedded one has no more than a server. */
 export const postgresWithTools = (): string | undefined =>

@@ -153,8 +153,9 @@ describe('compose.yaml', () => {
 
   test('has Prometheus ask everybody who has something to tell', () => {
     const asked = (kind: string) =>
-      (parse(readFileSync(join(composeFolder, 'targets', `${kind}.yml`), 'utf8')) as { targets: string[] }[])[0]
-        ?.targets
+      (
+        parse(readFileSync(join(composeFolder, 'targets', `${kind}.yml`), 'utf8')) as { targets: string[] }[]
+      )[0]?.targets
     const both = (name: string, port: number | undefined) => [1, 2].map((n) => `${name}-${n}:${port}`)
     expect(asked('control-plane')).toEqual(both('control-plane', serverDefaults.metricsPort))
     expect(asked('gateway')).toEqual(both('gateway', gatewayDefaults.metrics?.port))
@@ -175,8 +176,7 @@ describe('compose.yaml', () => {
 
   test('gives each secret to a file that its container can read', () => {
     const owners = /^svc=(\d+) postgres=(\d+) redis=(\d+) grafana=(\d+) turn=(\d+)$/m
-    const [, svc, , redis] =
-      owners.exec(readFileSync(join(composeFolder, 'make-secrets.sh'), 'utf8')) ?? []
+    const [, svc, , redis] = owners.exec(readFileSync(join(composeFolder, 'make-secrets.sh'), 'utf8')) ?? []
     const dockerfile = readFileSync(join(composeFolder, '../images/Dockerfile'), 'utf8')
     expect(dockerfile).toContain(`USER ${svc}:${svc}`)
     expect(services['redis']?.user).toBe(`${redis}:${redis}`)

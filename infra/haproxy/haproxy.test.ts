@@ -49,6 +49,36 @@ describe('the variables', () => {
   })
 })
 
+describe('haproxy.cfg', () => {
+  test('has each server under its own number, with the health of that very one', () => {
+    const servers = [...text.matchAll(/^ {4}server (\S+)-(\d) "\$\{([A-Z_]+)_(\d)(\w*)\}" (.*)$/gm)]
+    expect(servers).toHaveLength(4 + 8 + 8 + 8 + 4)
+    const backends = { 'control-plane': 'control_planes', gateway: 'gateways' } as Record<string, string>
+    for (const [line, kind = '', number, variable, slot, what, rest] of servers) {
+      expect([variable?.toLowerCase().replace('_', '-'), slot], line).toEqual([kind, number])
+      expect(rest, line).toBe(what ? `track ${backends[kind]}/${kind}-${number}` : 'check')
+    }
+  })
+
+  test('waits for the API longer than that gives itself', () => {
+    const app = readFileSync(join(import.meta.dirname, '../../control-plane/src/app.ts'), 'utf8')
+    const [, handlerTimeout = ''] = /^ {2}handlerTimeout: ([\d_]+),$/m.exec(app) ?? []
+    const handlerMs = Number(handlerTimeout.replaceAll('_', ''))
+    expect(handlerMs).toBeGreaterThan(0)
+    for (const side of ['client', 'server']) {
+      const [, seconds] = new RegExp(`^ {4}timeout ${side} (\\d+)s$`, 'm').exec(text) ?? []
+      expect(Number(seconds) * 1_000, side).toBeGreaterThan(handlerMs)
+    }
+  })
+
+  test('holds agents as long in each place where they come in', () => {
+    const waits = [...text.matchAll(/^ {4}timeout (\w+) "\$\{TUNNEL_TIMEOUT-180s\}"$/gm)].map(
+      ([, one]) => one,
+    )
+    expect(waits).toEqual(['tunnel', 'client', 'server', 'tunnel', 'client', 'server', 'tunnel'])
+  })
+})
+
 withProgram('haproxy', 'haproxy', 'HAProxy', (haproxy) => {
   const check = (env: Record<string, string>) => {
     const { status, stdout, stderr } = spawnSync(haproxy, ['-c', '-f', file], { env, encoding: 'utf8' })
@@ -142,6 +172,7 @@ withProgram('haproxy', 'haproxy', 'HAProxy', (haproxy) => {
       createServer((request, response) => {
         if (request.url === '/health/ready') return void response.writeHead(health.ready ? 200 : 503).end()
         seen.push(request)
+        if (request.url?.startsWith('/away')) response.statusCode = 503
         response.end(name)
       })
     const ask = async (path: string, headers: Record<string, string> = {}) => {
@@ -211,6 +242,18 @@ withProgram('haproxy', 'haproxy', 'HAProxy', (haproxy) => {
         'x-forwarded-proto': 'http',
       })
     })
+
+    test('what reads is asked again, what writes or signs in is not', async () => {
+      const asked = async (method: string, path: string) => {
+        seen.splice(0)
+        const { status } = await fetch(`http://127.0.0.1:${http}${path}`, { method })
+        return [status, seen.length]
+      }
+      expect(await asked('GET', '/away')).toEqual([503, 4])
+      expect(await asked('POST', '/away')).toEqual([503, 1])
+      expect(await asked('DELETE', '/away')).toEqual([503, 1])
+      expect(await asked('GET', '/away/callback')).toEqual([503, 1])
+    }, 20_000)
 
     test('MQTT over TCP begins with the address of the client, as PROXY v2', async () => {
       const socket = connect(mqtt, '127.0.0.1')

@@ -162,7 +162,9 @@ describe('from what is in the images alone', () => {
     const edges = `http://127.0.0.1:${edge['GATEWAY_METRICS_PORT']}/metrics`
     const texts = await Promise.all([plane['metricsUrl'], edges].map(scrape))
     const there = exportedNames(...texts)
-    const ours = [...alertNames(), ...dashboardNames(), ...toldNames()].filter((name) => /^(svc|process|nodejs)_/.test(name))
+    const ours = [...alertNames(), ...dashboardNames(), ...toldNames()].filter((name) =>
+      /^(svc|process|nodejs)_/.test(name),
+    )
     expect(ours.length).toBeGreaterThan(10)
     expect(ours.filter((name) => !there.has(name))).toEqual([])
   })

@@ -114,7 +114,10 @@ withProgram('kubectl', 'kubectl', 'Kubernetes', (kubectl) => {
 
     test('starts programs that are there, in roles that there are', () => {
       const programs = Object.fromEntries(
-        running.map(({ metadata, spec }) => [metadata.name, spec.template?.spec.containers[0]?.args?.join(' ')]),
+        running.map(({ metadata, spec }) => [
+          metadata.name,
+          spec.template?.spec.containers[0]?.args?.join(' '),
+        ]),
       )
       const server = 'node /opt/svc/control-plane.mjs --role'
       expect(programs).toEqual({
@@ -248,7 +251,10 @@ test('gateways scale by what the adapter hands over', () => {
   const read = (name: string) => readFileSync(join(import.meta.dirname, 'overlays/large', name), 'utf8')
   const [scaler] = parseAllDocuments(read('autoscaling.yaml')).map((document) => document.toJS() as Manifest)
   const metric = scaler?.spec.metrics?.[0]?.pods?.metric.name ?? ''
-  const [rule] = parse(read('prometheus-adapter.yaml')) as { seriesQuery: string; name: Record<string, string> }[]
+  const [rule] = parse(read('prometheus-adapter.yaml')) as {
+    seriesQuery: string
+    name: Record<string, string>
+  }[]
   expect(rule?.name).toEqual({ matches: `^${metric}$`, as: metric })
   expect(rule?.seriesQuery).toMatch(new RegExp(`^${metric}{`))
 })

@@ -46,9 +46,13 @@ export const toldNames = () => {
   const texts = [
     read('prometheus/alerts.yml'),
     readFileSync(join(infra, '../docs/operations.md'), 'utf8'),
-    ...['autoscaling.yaml', 'prometheus-adapter.yaml'].map((name) => readFileSync(join(folder, name), 'utf8')),
+    ...['autoscaling.yaml', 'prometheus-adapter.yaml'].map((name) =>
+      readFileSync(join(folder, name), 'utf8'),
+    ),
   ]
-  const found = texts.flatMap((text) => text.match(/\b(?:svc_(?:edge|http|inbox|internal|jobs|schedules)|nodejs)_\w+/g) ?? [])
+  const found = texts.flatMap(
+    (text) => text.match(/\b(?:svc_(?:edge|http|inbox|internal|jobs|schedules)|nodejs)_\w+/g) ?? [],
+  )
   return [...new Set(found)]
 }
 
