@@ -134,7 +134,7 @@ withProgram('kubectl', 'kubectl', 'Kubernetes', (kubectl) => {
       const toMetrics = policies.find(({ ingress }) =>
         ingress?.some(({ ports }) => ports?.some(({ port }) => port === 'metrics')),
       )
-      const [[label = '', value] = []] = Object.entries(toMetrics?.podSelector?.matchLabels ?? {})
+      const [[label, value] = ['', '']] = Object.entries(toMetrics?.podSelector?.matchLabels ?? {})
       for (const { metadata, spec } of running.filter(({ kind }) => kind === 'Deployment')) {
         const { labels, annotations } = spec.template?.metadata ?? {}
         expect(labels?.[label], metadata.name).toBe(value)

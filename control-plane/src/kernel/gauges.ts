@@ -21,21 +21,31 @@ export interface AskedGauges<Name extends string> {
  * {@link gaugePatienceMs}. A question that was not answered yet is not asked again. Gauges of these names that are there give way.
  */
 export function askedGauges<Name extends string>(registry: Registry, asked: AskedGauges<Name>): void {
-  let answer: Promise<Record<Name, number> | undefined> | undefined
-  let [told, scrape]: [boolean, typeof answer] = [false, undefined]
-  const ask = () => {
-    told = false
-    return asked.ask().catch((error: unknown) => void asked.failed(error))
+  type Answer = Record<Name, number> | undefined
+  let answer: Promise<Answer> | undefined
+  let scrape: Promise<Answer> | undefined
+  let toldOfSilence = false
+  const ask = async (): Promise<Answer> => {
+    toldOfSilence = false
+    try {
+      return await asked.ask()
+    } catch (error) {
+      asked.failed(error)
+      return undefined
+    }
   }
-  const inTime = async () => {
-    const pending = (answer ??= ask().finally(() => (answer = undefined)))
-    const late = new AbortController()
-    const patience = sleep(gaugePatienceMs, 'late' as const, { signal: late.signal, ref: false })
-    const found = await Promise.race([pending, patience.catch(() => undefined)])
-    late.abort()
+  const inTime = async (): Promise<Answer> => {
+    answer ??= ask().finally(() => {
+      answer = undefined
+    })
+    const answered = new AbortController()
+    const patience = sleep(gaugePatienceMs, 'late' as const, { signal: answered.signal, ref: false })
+    // Once there is an answer nobody waits for the other any more.
+    const found = await Promise.race([answer, patience.catch(() => undefined)])
+    answered.abort()
     if (found !== 'late') return found
-    if (!told) asked.failed(new Error(`no answer within ${gaugePatienceMs} ms`))
-    told = true
+    if (!toldOfSilence) asked.failed(new Error(`no answer within ${gaugePatienceMs} ms`))
+    toldOfSilence = true
     return undefined
   }
   for (const [name, help] of Object.entries(asked.gauges) as [Name, string][]) {
@@ -45,7 +55,10 @@ export function askedGauges<Name extends string>(registry: Registry, asked: Aske
       help,
       registers: [registry],
       async collect() {
-        const values = await (scrape ??= inTime().finally(() => (scrape = undefined)))
+        scrape ??= inTime().finally(() => {
+          scrape = undefined
+        })
+        const values = await scrape
         this.set(values?.[name] ?? Number.NaN)
       },
     })
