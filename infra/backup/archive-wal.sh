@@ -13,8 +13,11 @@ case $name in
 *[!A-Za-z0-9.]* | '' | .*) echo "archive-wal: $name is no name of a piece" >&2; exit 64 ;;
 esac
 
+# What a call left that was killed, which none but SIGKILL and a crash does.
+rm -f "$folder/.$name".*
 if [ -e "$folder/$name" ]; then
-  cmp -s "$path" "$folder/$name" && exit 0
+  # Perhaps of a call that did not get to the end.
+  cmp -s "$path" "$folder/$name" && sync "$folder" && exit 0
   echo "archive-wal: $folder/$name is there and differs" >&2
   exit 1
 fi
@@ -22,6 +25,7 @@ fi
 umask 077
 draft=$folder/.$name.$$
 trap 'rm -f "$draft"' EXIT
+trap 'exit 143' HUP INT TERM
 cp "$path" "$draft"
 sync "$draft"
 # A link fails where the name was taken meanwhile; a rename would not.

@@ -2,27 +2,22 @@
 # A copy of the whole database as it runs, checked, and old ones removed. With the pieces that archive-wal.sh keeps it can be brought
 # to any moment since: restore.sh. Run nightly, and before every upgrade.
 #
-#   base-backup.sh FOLDER [KEYS_DIR]
+#   base-backup.sh FOLDER
 #
-# The server and its user come from PGHOST, PGPORT, PGUSER and PGPASSFILE; the user needs REPLICATION. KEYS_DIR is copied to
-# FOLDER/keys beside the backups, after the database: a key is made before it is used. Keep FOLDER on another machine's encrypted
-# disk; who has it has everything.
+# The server and its user come from PGHOST, PGPORT, PGUSER and PGPASSFILE; the user needs REPLICATION. Keep FOLDER on another
+# machine's encrypted disk, and the keys, which open what is sealed in it, on yet another.
 #
 #   KEEP=7      backups that stay
 #   WAL=DIR     the archive of archive-wal.sh: pieces that no backup needs any more are removed
-#   PG_BIN=DIR  where pg_basebackup and pg_verifybackup are, if not on the path
+#   PG_BIN=DIR  where pg_basebackup and pg_verifybackup are, if neither on the path nor where Debian has them
 set -eu
 
-case $# in 1 | 2) ;; *)
-  echo "usage: base-backup.sh FOLDER [KEYS_DIR]" >&2
-  exit 64
-  ;;
-esac
-folder=$1 keys=${2:-}
+[ $# -eq 1 ] || { echo "usage: base-backup.sh FOLDER" >&2; exit 64; }
+folder=$1
 keep=${KEEP:-7}
 case $keep in '' | *[!0-9]* | 0) echo "base-backup: KEEP=$keep is no number from 1" >&2; exit 64 ;; esac
-# Debian keeps some of them off the path.
-for dir in /usr/lib/postgresql/*/bin; do PATH=$PATH:$dir; done
+# Debian keeps the programs of each version apart. The newest copies from older servers, too.
+for dir in /usr/lib/postgresql/*/bin; do PATH=$dir:$PATH; done
 [ -z "${PG_BIN:-}" ] || PATH=$PG_BIN:$PATH
 
 umask 077
@@ -31,18 +26,18 @@ mkdir -p "$folder"
 find "$folder" -mindepth 1 -maxdepth 1 -name '.*.partial' -mtime +0 -exec rm -rf {} +
 name=$(date -u +%Y%m%dT%H%M%SZ)
 draft=$folder/.$name.partial
+# Not another run's of the same second.
+mkdir "$draft"
 trap 'rm -rf "$draft"' EXIT
+# An end by a signal is none that the line above hears of.
+trap 'exit 143' HUP INT TERM
 
 pg_basebackup --pgdata="$draft" --format=plain --wal-method=stream --checkpoint=fast \
   --label="svc $name" --manifest-checksums=SHA256 --no-password
+# What checks it reads the log, so it is of the version that wrote it.
+[ -n "${PG_BIN:-}" ] || PATH=/usr/lib/postgresql/$(cat "$draft/PG_VERSION")/bin:$PATH
 pg_verifybackup --quiet "$draft"
 mv "$draft" "$folder/$name"
-
-if [ -n "$keys" ]; then
-  mkdir -p "$folder/keys"
-  # None is removed here: what an old backup was sealed under must be found again.
-  cp -p "$keys"/*.pem "$keys"/master.key "$folder/keys/"
-fi
 sync
 
 # Names sort by their time.

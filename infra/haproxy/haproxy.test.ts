@@ -13,6 +13,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { limits } from '../../edge-gateway/src/ops/limits.ts'
 import { freePort } from '../../tools/services.ts'
 import { type Child, startChild } from '../../tools/services/child.ts'
+import { compose } from '../test/compose.ts'
 import { alertNames, dashboardNames, exportedNames } from '../test/metric-names.ts'
 import { withProgram } from '../test/needs.ts'
 
@@ -45,6 +46,36 @@ describe('the variables', () => {
     const heartbeatSeconds = 60
     expect(tunnelSeconds).toBeGreaterThan(limits.silentIntervals * heartbeatSeconds)
     expect(tunnelSeconds).toBeGreaterThan(2 * limits.idleSeconds)
+  })
+})
+
+describe('haproxy.cfg', () => {
+  test('has each server under its own number, with the health of that very one', () => {
+    const servers = [...text.matchAll(/^ {4}server (\S+)-(\d) "\$\{([A-Z_]+)_(\d)(\w*)\}" (.*)$/gm)]
+    expect(servers).toHaveLength(4 + 8 + 8 + 8 + 4)
+    const backends = { 'control-plane': 'control_planes', gateway: 'gateways' } as Record<string, string>
+    for (const [line, kind = '', number, variable, slot, what, rest] of servers) {
+      expect([variable?.toLowerCase().replace('_', '-'), slot], line).toEqual([kind, number])
+      expect(rest, line).toBe(what ? `track ${backends[kind]}/${kind}-${number}` : 'check')
+    }
+  })
+
+  test('waits for the API longer than that gives itself', () => {
+    const app = readFileSync(join(import.meta.dirname, '../../control-plane/src/app.ts'), 'utf8')
+    const [, handlerTimeout = ''] = /^ {2}handlerTimeout: ([\d_]+),$/m.exec(app) ?? []
+    const handlerMs = Number(handlerTimeout.replaceAll('_', ''))
+    expect(handlerMs).toBeGreaterThan(0)
+    for (const side of ['client', 'server']) {
+      const [, seconds] = new RegExp(`^ {4}timeout ${side} (\\d+)s$`, 'm').exec(text) ?? []
+      expect(Number(seconds) * 1_000, side).toBeGreaterThan(handlerMs)
+    }
+  })
+
+  test('holds agents as long in each place where they come in', () => {
+    const waits = [...text.matchAll(/^ {4}timeout (\w+) "\$\{TUNNEL_TIMEOUT-180s\}"$/gm)].map(
+      ([, one]) => one,
+    )
+    expect(waits).toEqual(['tunnel', 'client', 'server', 'tunnel', 'client', 'server', 'tunnel'])
   })
 })
 
@@ -141,6 +172,7 @@ withProgram('haproxy', 'haproxy', 'HAProxy', (haproxy) => {
       createServer((request, response) => {
         if (request.url === '/health/ready') return void response.writeHead(health.ready ? 200 : 503).end()
         seen.push(request)
+        if (request.url?.startsWith('/away')) response.statusCode = 503
         response.end(name)
       })
     const ask = async (path: string, headers: Record<string, string> = {}) => {
@@ -211,6 +243,18 @@ withProgram('haproxy', 'haproxy', 'HAProxy', (haproxy) => {
       })
     })
 
+    test('what reads is asked again, what writes or signs in is not', async () => {
+      const asked = async (method: string, path: string) => {
+        seen.splice(0)
+        const { status } = await fetch(`http://127.0.0.1:${http}${path}`, { method })
+        return [status, seen.length]
+      }
+      expect(await asked('GET', '/away')).toEqual([503, 4])
+      expect(await asked('POST', '/away')).toEqual([503, 1])
+      expect(await asked('DELETE', '/away')).toEqual([503, 1])
+      expect(await asked('GET', '/away/callback')).toEqual([503, 1])
+    }, 20_000)
+
     test('MQTT over TCP begins with the address of the client, as PROXY v2', async () => {
       const socket = connect(mqtt, '127.0.0.1')
       socket.write('hello')
@@ -225,6 +269,15 @@ withProgram('haproxy', 'haproxy', 'HAProxy', (haproxy) => {
       const named = [...alertNames(), ...dashboardNames()].filter((name) => name.startsWith('haproxy_'))
       expect(named.length).toBeGreaterThan(2)
       expect(named.filter((name) => !there.has(name))).toEqual([])
+    })
+
+    test('the health check of compose sees that it answers, and that nobody does', () => {
+      const [, , , script = ''] = compose().services['haproxy']?.healthcheck?.test ?? []
+      const check = (port: number) =>
+        spawnSync('bash', ['-c', script.replaceAll('$$', '$').replace('8405', String(port))]).status
+      expect(script).toContain('/127.0.0.1/8405 ')
+      expect(check(metrics)).toBe(0)
+      expect(check(1)).not.toBe(0)
     })
 
     test('who is not ready gets nothing more', async () => {

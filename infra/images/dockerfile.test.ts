@@ -34,6 +34,10 @@ describe('the Dockerfile', () => {
       expect(JSON.parse(command)).toEqual(['node', expect.stringMatching(/^\/opt\/svc\/.*\.mjs$/)])
   })
 
+  test('asks for its health what is laid out for it', () => {
+    expect(instructions('HEALTHCHECK')[0]).toMatch(/ CMD \["node", "\/opt\/svc\/health\.mjs"\]$/)
+  })
+
   test('copies what is there, and the context holds it', () => {
     const copied = instructions('COPY')
       .filter((line) => !line.includes('--from='))

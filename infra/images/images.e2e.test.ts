@@ -10,7 +10,7 @@ import { emptyDatabase } from '../../control-plane/test/harness/database.ts'
 import { freePort } from '../../tools/services.ts'
 import { type Child, startChild } from '../../tools/services/child.ts'
 import { layOut } from '../../tools/image.mjs'
-import { alertNames, dashboardNames, exportedNames } from '../test/metric-names.ts'
+import { alertNames, dashboardNames, exportedNames, toldNames } from '../test/metric-names.ts'
 
 /** The user of the images: whoever it is, nothing here is his. */
 const account = process.getuid?.() === 0 ? { uid: 10_001, gid: 10_001 } : undefined
@@ -156,13 +156,15 @@ describe('from what is in the images alone', () => {
     socket.terminate()
   })
 
-  test('every metric that an alert or the dashboard names is there', {
+  test('every metric that an alert, the dashboard, the autoscaler or a page names is there', {
     skip: !inject('redisUrl'),
   }, async () => {
     const edges = `http://127.0.0.1:${edge['GATEWAY_METRICS_PORT']}/metrics`
     const texts = await Promise.all([plane['metricsUrl'], edges].map(scrape))
     const there = exportedNames(...texts)
-    const ours = [...alertNames(), ...dashboardNames()].filter((name) => /^(svc|process|nodejs)_/.test(name))
+    const ours = [...alertNames(), ...dashboardNames(), ...toldNames()].filter((name) =>
+      /^(svc|process|nodejs)_/.test(name),
+    )
     expect(ours.length).toBeGreaterThan(10)
     expect(ours.filter((name) => !there.has(name))).toEqual([])
   })

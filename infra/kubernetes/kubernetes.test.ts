@@ -1,10 +1,11 @@
 import { spawnSync } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
-import { parseAllDocuments } from 'yaml'
+import { parse, parseAllDocuments } from 'yaml'
 import { readConfig as readServer } from '../../control-plane/src/config.ts'
+import { gaugePatienceMs } from '../../control-plane/src/kernel/gauges.ts'
 import { readConfig as readGateway } from '../../edge-gateway/src/config.ts'
 import { imageEnvironment } from '../test/compose.ts'
 import { controlPlaneDrainMs, gatewayDrainMs } from '../test/drain.ts'
@@ -26,6 +27,8 @@ withProgram('kubectl', 'kubectl', 'Kubernetes', (kubectl) => {
     const podOf = (name: string) =>
       running.find(({ metadata }) => metadata.name === name)?.spec.template?.spec
     const only = (name: string) => podOf(name)?.containers[0] as Container
+
+    const serverNames = overlay === 'large' ? ['control-plane', 'worker'] : ['control-plane']
 
     test('is built without a word of warning', () => {
       expect([built.status, built.stderr]).toEqual([0, ''])
@@ -64,7 +67,7 @@ withProgram('kubectl', 'kubectl', 'Kubernetes', (kubectl) => {
       const before = Number(only('gateway').lifecycle?.preStop.exec.command[1]) * 1_000
       expect(before).toBe(5_000)
       expect(grace('gateway')).toBe(before + gatewayDrainMs + 5_000)
-      expect(grace('control-plane')).toBe(controlPlaneDrainMs + 5_000)
+      for (const name of serverNames) expect([name, grace(name)]).toEqual([name, controlPlaneDrainMs + 5_000])
     })
 
     test('has noticed that a control plane is not ready before that stops', () => {
@@ -78,8 +81,66 @@ withProgram('kubectl', 'kubectl', 'Kubernetes', (kubectl) => {
 
     test('restarts nobody for a database, a Redis or a control plane that is away', () => {
       for (const { spec } of running.filter(({ kind }) => kind === 'Deployment'))
-        for (const { livenessProbe } of spec.template?.spec.containers ?? [])
+        for (const { livenessProbe } of spec.template?.spec.containers ?? []) {
           expect(['/health', '/metrics']).toContain(livenessProbe?.httpGet?.path)
+          // Where the database is silent, metrics are told after this.
+          expect(Number(livenessProbe?.timeoutSeconds) * 1_000).toBeGreaterThan(2 * gaugePatienceMs)
+        }
+    })
+
+    test('sends nothing to who is not ready', () => {
+      for (const name of ['control-plane', 'gateway'])
+        expect(only(name).readinessProbe?.httpGet?.path, name).toBe('/health/ready')
+    })
+
+    test('has each file that a program is told of, of the Secrets that operations.md makes', () => {
+      const made = { svc: ['database_url', 'redis_url', 'edge_shared_key'], 'svc-keys': undefined }
+      const keysDir = imageEnvironment('control-plane')['KEYS_DIR'] ?? ''
+      for (const { metadata, spec } of running) {
+        const { volumes = [], containers } = spec.template?.spec ?? { containers: [] }
+        const mounted = (containers[0]?.volumeMounts ?? []).flatMap(({ name, mountPath }) => {
+          const secret = volumes.find((volume) => volume.name === name)?.secret
+          if (!secret) return []
+          expect(Object.keys(made)).toContain(secret.secretName)
+          const keys = secret.items?.map(({ path }) => path) ?? made[secret.secretName]
+          return keys ? keys.map((key) => `${mountPath}/${key}`) : [mountPath]
+        })
+        const told = (containers[0]?.env ?? []).filter(({ name }) => name.endsWith('_FILE'))
+        expect(told.length, metadata.name).toBeGreaterThan(1)
+        for (const { value } of told) expect(mounted, metadata.name).toContain(value)
+        if (serverNames.includes(metadata.name)) expect(mounted, metadata.name).toContain(keysDir)
+      }
+    })
+
+    test('starts programs that are there, in roles that there are', () => {
+      const programs = Object.fromEntries(
+        running.map(({ metadata, spec }) => [
+          metadata.name,
+          spec.template?.spec.containers[0]?.args?.join(' '),
+        ]),
+      )
+      const server = 'node /opt/svc/control-plane.mjs --role'
+      expect(programs).toEqual({
+        gateway: 'node /opt/svc/gateway.mjs',
+        migrate: 'svc-admin migrate',
+        ...(overlay === 'large'
+          ? { 'control-plane': `${server} api`, worker: `${server} worker` }
+          : { 'control-plane': `${server} all` }),
+      })
+    })
+
+    test('lets Prometheus to what each pod has to tell', () => {
+      const policies = all.filter(({ kind }) => kind === 'NetworkPolicy').map(({ spec }) => spec)
+      const toMetrics = policies.find(({ ingress }) =>
+        ingress?.some(({ ports }) => ports?.some(({ port }) => port === 'metrics')),
+      )
+      const [[label, value] = ['', '']] = Object.entries(toMetrics?.podSelector?.matchLabels ?? {})
+      for (const { metadata, spec } of running.filter(({ kind }) => kind === 'Deployment')) {
+        const { labels, annotations } = spec.template?.metadata ?? {}
+        expect(labels?.[label], metadata.name).toBe(value)
+        const port = only(metadata.name).ports?.find(({ name }) => name === 'metrics')?.containerPort
+        expect(annotations?.['prometheus.io/port'], metadata.name).toBe(String(port))
+      }
     })
 
     test('probes and services lead to ports that containers have', () => {
@@ -152,11 +213,13 @@ withProgram('kubectl', 'kubectl', 'Kubernetes', (kubectl) => {
           string
         >
       }
-      for (const deployment of overlay === 'large' ? ['control-plane', 'worker'] : ['control-plane'])
+      for (const deployment of serverNames)
         expect(readServer(settings('control-plane', 'control-plane', deployment))).toMatchObject({
           environment: 'production',
           autoMigrate: false,
           host: '0.0.0.0',
+          internalHost: '0.0.0.0',
+          metricsHost: '0.0.0.0',
           redisUrl: 'redis://x/y',
         })
       const gateway = readGateway(settings('gateway', 'gateway', 'gateway'))
@@ -164,6 +227,8 @@ withProgram('kubectl', 'kubectl', 'Kubernetes', (kubectl) => {
         exchangeUrls: ['http://exchange:8081/internal/edge/exchange'],
         redisUrl: 'redis://x/y',
         host: '0.0.0.0',
+        mqtt: { host: '0.0.0.0' },
+        metrics: { host: '0.0.0.0' },
       })
       expect(settings('control-plane', 'control-plane', 'migrate')).toMatchObject({
         KEYS_DIR: '/etc/svc/keys',
@@ -180,6 +245,18 @@ withProgram('kubectl', 'kubectl', 'Kubernetes', (kubectl) => {
       }
     })
   })
+})
+
+test('gateways scale by what the adapter hands over', () => {
+  const read = (name: string) => readFileSync(join(import.meta.dirname, 'overlays/large', name), 'utf8')
+  const [scaler] = parseAllDocuments(read('autoscaling.yaml')).map((document) => document.toJS() as Manifest)
+  const metric = scaler?.spec.metrics?.[0]?.pods?.metric.name ?? ''
+  const [rule] = parse(read('prometheus-adapter.yaml')) as {
+    seriesQuery: string
+    name: Record<string, string>
+  }[]
+  expect(rule?.name).toEqual({ matches: `^${metric}$`, as: metric })
+  expect(rule?.seriesQuery).toMatch(new RegExp(`^${metric}{`))
 })
 
 test('a field that the API does not have, and a value that it does not take, are flaws', async () => {

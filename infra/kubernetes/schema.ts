@@ -5,6 +5,7 @@ interface Probe {
   tcpSocket?: { port: string | number }
   periodSeconds?: number
   failureThreshold?: number
+  timeoutSeconds?: number
 }
 
 export interface Container {
@@ -13,6 +14,7 @@ export interface Container {
   args?: string[]
   env?: { name: string; value: string }[]
   ports?: { name: string; containerPort: number }[]
+  volumeMounts?: { name: string; mountPath: string }[]
   startupProbe?: Probe
   livenessProbe?: Probe
   readinessProbe?: Probe
@@ -23,11 +25,13 @@ export interface Container {
 
 interface PodSpec {
   containers: Container[]
-  volumes?: object[]
+  volumes?: { name: string; secret?: { secretName: 'svc' | 'svc-keys'; items?: { path: string }[] } }[]
   terminationGracePeriodSeconds?: number
   automountServiceAccountToken?: boolean
   securityContext?: object
 }
+
+type Labels = Record<string, string>
 
 /** As much of an object of Kubernetes as the tests look at. */
 export interface Manifest {
@@ -39,7 +43,9 @@ export interface Manifest {
     replicas?: number
     minReplicas?: number
     selector?: Record<string, string>
-    template?: { spec: PodSpec }
+    template?: { metadata?: { labels?: Labels; annotations?: Labels }; spec: PodSpec }
+    podSelector?: { matchLabels?: Labels }
+    metrics?: { pods?: { metric: { name: string } } }[]
     ports?: { port: number; targetPort: string }[]
     ingress?: { from?: object[]; ports?: { port: string | number; protocol: string }[] }[]
   }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, describe, expect, test } from 'vitest'
 import { parse } from 'yaml'
+import { gaugePatienceMs } from '../../control-plane/src/kernel/gauges.ts'
 import { alerts, dashboardNames, namesIn, panels } from '../test/metric-names.ts'
 import { withProgram } from '../test/needs.ts'
 
@@ -50,6 +51,22 @@ describe('alerts', () => {
       expect(tested).toContain(`alertname=\\"${alert}\\"`)
     }
   })
+})
+
+test('whoever an alert or a panel means is somebody who is asked, and answers in time', () => {
+  const { scrape_configs: jobs, global } = parse(readFileSync(join(here, 'prometheus.yml'), 'utf8')) as {
+    scrape_configs: { job_name: string; file_sd_configs: { files: string[] }[] }[]
+    global: { scrape_timeout: string }
+  }
+  const expressions = [
+    ...alerts().map(({ expr }) => expr),
+    ...panels().flatMap(({ targets }) => targets.map(({ expr }) => expr)),
+  ]
+  const meant = expressions.flatMap((expr) => [...expr.matchAll(/\bjob="([^"]+)"/g)].map(([, job]) => job))
+  expect(new Set(meant)).toEqual(new Set(jobs.map(({ job_name: name }) => name)))
+  for (const { job_name: name, file_sd_configs: found } of jobs)
+    expect(found).toEqual([{ files: [`targets/${name}.yml`] }])
+  expect(Number.parseInt(global.scrape_timeout, 10) * 1_000).toBeGreaterThan(2 * gaugePatienceMs)
 })
 
 describe('the dashboard', () => {

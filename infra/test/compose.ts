@@ -15,6 +15,7 @@ export interface Mount {
 export interface Service {
   image: string
   command?: string[]
+  entrypoint?: string[]
   environment?: Record<string, string | number | null>
   secrets?: string[]
   volumes?: Mount[]
@@ -23,6 +24,7 @@ export interface Service {
   read_only?: boolean
   user?: string
   cap_drop?: string[]
+  cap_add?: string[]
   security_opt?: string[]
   stop_grace_period?: string
   healthcheck?: { test?: string[]; disable?: boolean }
@@ -30,7 +32,7 @@ export interface Service {
 
 export interface Compose {
   services: Record<string, Service>
-  networks: Record<string, { ipam?: { config: { subnet: string }[] } }>
+  networks: Record<string, { internal?: boolean; ipam?: { config: { subnet: string }[] } }>
   secrets: Record<string, { file: string }>
   volumes: Record<string, object>
 }

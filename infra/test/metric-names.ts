@@ -40,6 +40,22 @@ const all = (expressions: string[]) => [...new Set(expressions.flatMap(namesIn))
 export const alertNames = () => all(alerts().map(({ expr }) => expr))
 export const dashboardNames = () => all(panels().flatMap(({ targets }) => targets.map(({ expr }) => expr)))
 
+/** Of ours, in what people are told to look at, and in what the cluster scales by. */
+export const toldNames = () => {
+  const folder = join(infra, 'kubernetes/overlays/large')
+  const texts = [
+    read('prometheus/alerts.yml'),
+    readFileSync(join(infra, '../docs/operations.md'), 'utf8'),
+    ...['autoscaling.yaml', 'prometheus-adapter.yaml'].map((name) =>
+      readFileSync(join(folder, name), 'utf8'),
+    ),
+  ]
+  const found = texts.flatMap(
+    (text) => text.match(/\b(?:svc_(?:edge|http|inbox|internal|jobs|schedules)|nodejs)_\w+/g) ?? [],
+  )
+  return [...new Set(found)]
+}
+
 /** Names in texts of the exposition format, also of counters that have not counted yet. */
 export const exportedNames = (...texts: string[]): Set<string> =>
   new Set(

@@ -1,5 +1,6 @@
-import { Counter, Gauge, type Registry } from 'prom-client'
+import { Counter, type Registry } from 'prom-client'
 import type { WorkerDb } from '../../../kernel/db.ts'
+import { askedGauges } from '../../../kernel/gauges.ts'
 import { backlog } from './rows.ts'
 import type { TaskLog } from './task.ts'
 
@@ -12,32 +13,23 @@ export interface JobMetrics {
 
 /** Counts jobs, and asks the database at each scrape what waits: NaN where it does not answer. */
 export function jobMetrics(registry: Registry, db: WorkerDb, log: TaskLog): JobMetrics {
-  for (const name of ['svc_jobs_total', 'svc_jobs_due_age_seconds', 'svc_jobs_waiting'])
-    registry.removeSingleMetric(name)
-  const registers = [registry]
+  registry.removeSingleMetric('svc_jobs_total')
   const total = new Counter({
     name: 'svc_jobs_total',
     help: 'Runs of jobs, and what became of them.',
     labelNames: ['task', 'outcome'],
-    registers,
+    registers: [registry],
   })
-  const age = new Gauge({
-    name: 'svc_jobs_due_age_seconds',
-    help: 'How long the oldest due job has waited.',
-    registers,
-  })
-  new Gauge({
-    name: 'svc_jobs_waiting',
-    help: 'Jobs that are due and wait for a worker.',
-    registers,
-    async collect() {
-      const found = await backlog(db).catch((error: unknown) => {
-        log.warn({ err: error }, 'waiting jobs could not be counted')
-        return undefined
-      })
-      this.set(found?.waiting ?? Number.NaN)
-      age.set(found?.ageSeconds ?? Number.NaN)
+  askedGauges(registry, {
+    gauges: {
+      svc_jobs_due_age_seconds: 'How long the oldest due job has waited.',
+      svc_jobs_waiting: 'Jobs that are due and wait for a worker.',
     },
+    ask: async () => {
+      const found = await backlog(db)
+      return found && { svc_jobs_due_age_seconds: found.ageSeconds, svc_jobs_waiting: found.waiting }
+    },
+    failed: (error) => log.warn({ err: error }, 'waiting jobs could not be counted'),
   })
   return { ended: (task, outcome) => total.inc({ task, outcome }) }
 }
