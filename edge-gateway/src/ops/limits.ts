@@ -32,6 +32,11 @@ export const limits = {
   tickMs: 250,
   /** the up-streams: a batch goes at this age, or size, whichever comes first */
   flushEveryMs: 250,
+  /**
+   * ... but one of mere heartbeats only this long after the entry before: whoever sent them has its answer, and each entry costs a
+   * transaction. A row is no staler than this and what that takes, under 2 s
+   */
+  heartbeatsEveryMs: 1_000,
   /** acks and progress wait so long for company, or for their result, which waits for nothing */
   urgentWithinMs: 5,
   maxBatchItems: 1_000,

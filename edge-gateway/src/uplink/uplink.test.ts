@@ -93,6 +93,33 @@ describe('the uplink', () => {
     expect(performance.now() - pushed).toBeGreaterThan(45)
   })
 
+  describe('a heartbeat alone', () => {
+    const beat = { heartbeat: { uptimeSeconds: 1 } }
+    const within = async (act: (up: Uplink, id: string) => void): Promise<number> => {
+      const up = uplink({ flushEveryMs: 10, heartbeatsEveryMs: 400 })
+      await firstWatermarks()
+      const began = performance.now()
+      act(up, newDevice(4).id)
+      await until(async () => (await items()).length > 0)
+      return performance.now() - began
+    }
+
+    it('waits for company', async () => {
+      expect(await within((up, id) => up.push(id, 1, beat, 10))).toBeGreaterThan(300)
+    })
+
+    it.each<[string, (up: Uplink, id: string) => unknown]>([
+      ['that somebody waits for', (up, id) => up.push(id, 1, beat, 10, () => {})],
+      [
+        'with a connect',
+        (up, id) => up.push(id, 1, beat, 10) && up.push(id, 1, { session: { hello: {} } }, 10),
+      ],
+      ['when everything is to go', (up, id) => up.push(id, 1, beat, 10) && up.flush(1_000)],
+    ])('%s does not', async (_, act) => {
+      expect(await within((up, id) => void act(up, id))).toBeLessThan(300)
+    })
+  })
+
   it('tells every shard how far it has come, even when there is nothing to say', async () => {
     uplink({ watermarkEveryMs: 30 })
     const seen = new Map<number, number>()
