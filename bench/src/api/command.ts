@@ -6,6 +6,7 @@ import { cores, pin } from '../method/pin.ts'
 import { type Served, startServed } from '../wire/calls.ts'
 import type { ConnectOptions } from './command/answering.ts'
 import { figures, measures } from './command/figures.ts'
+import { giveHistory } from './command/history.ts'
 import { giveTokens } from './command/identities.ts'
 import { measureParts, sumOf } from './command/parts.ts'
 import { Client } from './load/client.ts'
@@ -71,6 +72,7 @@ async function run(ground: Ground): Promise<void> {
 async function open(ground: Ground): Promise<Omit<Scene, 'perSecond' | 'seconds'>> {
   const stage = await openStage(ground, { count: ground.scale + spare, tenants: 1, details: false })
   const identities = await giveTokens(stage.sql, ground.scale)
+  await giveHistory(stage.sql, ground.scale, stage.place.userId)
   ground.progress('starting API, worker and gateway')
   const port = await freePort()
   const api = await stage.startControlPlane('api')

@@ -3,6 +3,7 @@ import { type Bus, type Entry, shardOf } from '@svc/proto/bus'
 import type { UpdatePorts } from '../engines/updates/offer.ts'
 import type { OfferPorts } from '../engines/work/offer.ts'
 import type { WorkerDb } from '../kernel/db.ts'
+import { together } from '../kernel/together.ts'
 import type { Pipeline } from '../pipeline.ts'
 import { answer } from './answer.ts'
 import { applyBatch, type Outcome } from './apply.ts'
@@ -99,8 +100,10 @@ async function commit({ db, ports }: InboxDeps, { lease, ...batch }: Work): Prom
   for (let attempt = 1; ; attempt++) {
     try {
       return await db.tx(async (tx) => {
-        if (lease) await holdLease(tx, lease)
-        return applyBatch(tx, batch, ports.config.pipeline)
+        const apply = () => applyBatch(tx, batch, ports.config.pipeline)
+        if (!lease) return apply()
+        const [, outcome] = await together(holdLease(tx, lease), apply())
+        return outcome
       })
     } catch (error) {
       if (attempt === attempts || failureOf(error) !== 'again') throw error

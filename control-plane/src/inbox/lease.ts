@@ -16,7 +16,7 @@ export class LeaseLost extends Error {
 }
 
 /**
- * First statement of each batch's transaction. A key-share lock lets the owner renew meanwhile, and makes a new owner, who locks the
+ * First statement of each batch's transaction; the batch's own travel with it, and are taken back when it throws. A key-share lock lets the owner renew meanwhile, and makes a new owner, who locks the
  * row for update, wait for this transaction's end. @throws LeaseLost
  */
 export async function holdLease(db: Db, lease: ShardLease): Promise<void> {

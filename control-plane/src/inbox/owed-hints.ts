@@ -1,7 +1,7 @@
 import { names, shardOf, type Unsubscribe } from '@svc/proto/bus'
 import { isUuid } from '../db/uuid.ts'
 import { readHint } from '../engines/work/hints.ts'
-import { offerOwed } from '../engines/work/offer.ts'
+import { offerTo } from '../engines/work/offer.ts'
 import type { StreamDeps } from './inbox.ts'
 
 /**
@@ -20,7 +20,7 @@ export async function followOwedHints(
       const ids = [...gathered]
       gathered = new Set()
       // Only a hint: the next heartbeat offers it too.
-      await offerOwed(deps.db, deps.ports, ids).catch((error: unknown) =>
+      await offerTo(deps.db, deps.ports, ids).catch((error: unknown) =>
         deps.log.warn({ err: error, devices: ids.length }, 'commands were not offered at once'),
       )
     }

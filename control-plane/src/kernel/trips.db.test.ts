@@ -4,6 +4,7 @@ import { countingWire } from '../../test/harness/wire.ts'
 import { openPool } from '../adapters/postgres.ts'
 import { inTransaction, readerDb } from './db.ts'
 import type { Db, Scope } from './tenancy.ts'
+import { together } from './together.ts'
 
 const { url } = await databaseForFile()
 const owner = openPool({ url, max: 1, name: 'trips' })
@@ -45,6 +46,14 @@ test('a write costs one for each answer that it waits for, and one for all that 
     })
   expect([await trips(write(0)), await trips(write(1)), await trips(write(2))]).toEqual([2, 2, 3])
   expect(await notes()).toHaveLength(12)
+})
+
+test('what is asked together costs one', async () => {
+  const write = () =>
+    inTransaction(pool, system, (db) =>
+      together(db.one`select 1 as x`, db.one`select 2 as x`, db.one`select 3 as x`),
+    )
+  expect(await trips(write)).toBe(2)
 })
 
 test('when one of these fails nothing stands, whatever was sent behind it, and its error is told', async () => {

@@ -32,7 +32,12 @@ export const limits = {
   tickMs: 250,
   /** the up-streams: a batch goes at this age, or size, whichever comes first */
   flushEveryMs: 250,
-  /** acks and results wait no longer than it takes to fill a packet */
+  /**
+   * ... but one of mere heartbeats only this long after the entry before: whoever sent them has its answer, and each entry costs a
+   * transaction. A row is no staler than this and what that takes, under 2 s
+   */
+  heartbeatsEveryMs: 1_000,
+  /** acks and progress wait so long for company, or for their result, which waits for nothing */
   urgentWithinMs: 5,
   maxBatchItems: 1_000,
   /** below the 4 MiB of a stream entry, with room for what sizes are estimated by */

@@ -55,9 +55,15 @@ export const itemOf = (
   taken: taken ? [taken] : nobody,
 })
 
-/** Whether somebody waits for it. */
-export const isUrgent = ({ commandAck, commandProgress, commandResult }: UpBody): boolean =>
-  Boolean(commandAck ?? commandProgress ?? commandResult)
+/** How soon it is to go up: a caller may be waiting for a result, somebody may be looking at how far a command is. */
+export const urgencyOf = ({
+  commandAck,
+  commandProgress,
+  commandResult,
+}: UpBody): 'now' | 'soon' | undefined => {
+  if (commandResult) return 'now'
+  return commandAck || commandProgress ? 'soon' : undefined
+}
 
 /** The counter of a kind that only its agent can send again. */
 export const dropOf = ({ commandResult, commandAck, commandProgress, updateStatus }: UpBody): Drop => {

@@ -39,15 +39,19 @@ export class Lane {
     this.#throughMs = deps.nowMs()
   }
 
-  /** Time for an entry, even an empty one: the reader judges silence by it. */
+  /** Time for an entry: of what cannot wait, of heartbeats that have, even of nothing, since the reader judges silence by it. */
   get due(): boolean {
+    const { queue } = this
     const { limits } = this.#deps
-    return this.queue.size > 0 || performance.now() - this.#acceptedMs >= limits.watermarkEveryMs
+    if (queue.size > queue.patient || queue.size >= limits.maxBatchItems) return true
+    const everyMs = queue.size > 0 ? limits.heartbeatsEveryMs : limits.watermarkEveryMs
+    return performance.now() - this.#acceptedMs >= everyMs
   }
 
-  /** The carrier is back: no more waiting. */
+  /** The carrier is back, or everything is to go: no more waiting. */
   retryNow(): void {
     this.#retryMs = this.#retryAtMs = 0
+    this.#acceptedMs = Number.NEGATIVE_INFINITY
   }
 
   /** Sends what is there by now. Never rejects. */
@@ -94,7 +98,8 @@ export class Lane {
       return 0
     }
     this.#throughMs = through
-    this.#acceptedMs = performance.now()
+    // What did not fit has waited as long.
+    this.#acceptedMs = rest === 0 ? performance.now() : Number.NEGATIVE_INFINITY
     this.#retryMs = 0
     counters.batches++
     counters.batchItems += batch.length

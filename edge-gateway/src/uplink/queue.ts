@@ -17,6 +17,8 @@ export class Queue {
   /** items in it */
   size = 0
   bytes = 0
+  /** heartbeats that nobody waits for: they may wait for company */
+  patient = 0
   /** of those that are not replaced by later ones */
   heldItems = 0
   heldBytes = 0
@@ -65,7 +67,7 @@ export class Queue {
   #rebuild(entries: readonly (Item | undefined)[]): void {
     this.#items = []
     this.#latest = none()
-    this.size = this.bytes = this.heldItems = this.heldBytes = 0
+    this.size = this.bytes = this.patient = this.heldItems = this.heldBytes = 0
     for (const entry of entries) if (entry) this.push(entry)
   }
 
@@ -81,11 +83,14 @@ export class Queue {
   #count(entry: Item, sign: 1 | -1): void {
     this.size += sign
     this.bytes += sign * entry.size
+    if (isPatient(entry)) this.patient += sign
     if (entry.latest) return
     this.heldItems += sign
     this.heldBytes += sign * entry.size
   }
 }
+
+const isPatient = ({ latest, taken }: Item): boolean => latest === 'heartbeat' && taken.length === 0
 
 const none = (): Record<Latest, Map<string, number>> => ({
   heartbeat: new Map(),

@@ -1,5 +1,6 @@
 import fc from 'fast-check'
 import { svc } from '@svc/proto'
+import { shardCount } from '@svc/proto/bus'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { readUp, SwitchedBus, until } from '../../test/harness.ts'
 import { newDevice } from '../../test/wire.ts'
@@ -40,6 +41,11 @@ afterEach(() => {
 })
 
 const items = async (): Promise<svc.v1.IUpItem[]> => (await read()).flatMap((batch) => batch.items)
+/** Each shard says one when it begins: what is pushed by then would go with it. */
+async function firstWatermarks(): Promise<void> {
+  let shards = 0
+  await until(async () => (shards += (await read()).length) >= shardCount)
+}
 const result = (n: number) => ({ commandResult: { commandId: String(n) } })
 
 describe('the uplink', () => {
@@ -63,6 +69,55 @@ describe('the uplink', () => {
     const started = performance.now()
     await until(async () => (await items()).length === 1)
     expect(performance.now() - started).toBeLessThan(4_000)
+  })
+
+  it('a result waits for nothing, and what was said in the same turn goes with it, in order', async () => {
+    const up = uplink({ flushEveryMs: 60_000, urgentWithinMs: 60_000 })
+    await firstWatermarks()
+    const { id } = newDevice(4)
+    up.push(id, 1, { commandAck: { commandId: '1' } }, 10)
+    up.push(id, 1, result(1), 10)
+    const seen: svc.v1.UpBatch[] = []
+    await until(async () => seen.push(...(await read()).filter((batch) => batch.items.length > 0)) > 0)
+    expect(seen.map(({ items }) => items.map(({ commandAck }) => Boolean(commandAck)))).toEqual([
+      [true, false],
+    ])
+  })
+
+  it('an ack waits a moment for its result', async () => {
+    const up = uplink({ flushEveryMs: 60_000, urgentWithinMs: 50 })
+    await firstWatermarks()
+    const pushed = performance.now()
+    up.push(newDevice(4).id, 1, { commandAck: { commandId: '1' } }, 10)
+    await until(async () => (await items()).length === 1)
+    expect(performance.now() - pushed).toBeGreaterThan(45)
+  })
+
+  describe('a heartbeat alone', () => {
+    const beat = { heartbeat: { uptimeSeconds: 1 } }
+    const within = async (act: (up: Uplink, id: string) => void): Promise<number> => {
+      const up = uplink({ flushEveryMs: 10, heartbeatsEveryMs: 400 })
+      await firstWatermarks()
+      const began = performance.now()
+      act(up, newDevice(4).id)
+      await until(async () => (await items()).length > 0)
+      return performance.now() - began
+    }
+
+    it('waits for company', async () => {
+      expect(await within((up, id) => up.push(id, 1, beat, 10))).toBeGreaterThan(300)
+    })
+
+    it.each<[string, (up: Uplink, id: string) => unknown]>([
+      ['that somebody waits for', (up, id) => up.push(id, 1, beat, 10, () => {})],
+      [
+        'with a connect',
+        (up, id) => up.push(id, 1, beat, 10) && up.push(id, 1, { session: { hello: {} } }, 10),
+      ],
+      ['when everything is to go', (up, id) => up.push(id, 1, beat, 10) && up.flush(1_000)],
+    ])('%s does not', async (_, act) => {
+      expect(await within((up, id) => void act(up, id))).toBeLessThan(300)
+    })
   })
 
   it('tells every shard how far it has come, even when there is nothing to say', async () => {

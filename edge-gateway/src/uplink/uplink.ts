@@ -1,6 +1,6 @@
 import { shardCount, shardOf, type Unsubscribe } from '@svc/proto/bus'
 import { count } from '../ops/counters.ts'
-import { dropOf, isUrgent, itemOf, type UpBody } from './items.ts'
+import { dropOf, itemOf, type UpBody, urgencyOf } from './items.ts'
 import { Lane, type LaneDeps } from './lane.ts'
 import type { Taken } from '../transport/link.ts'
 
@@ -16,6 +16,7 @@ export class Uplink {
   readonly #unwatch: Unsubscribe
   readonly #urgent = new Set<Lane>()
   #soon: NodeJS.Timeout | undefined
+  #now: NodeJS.Immediate | undefined
 
   constructor(deps: LaneDeps) {
     this.#deps = deps
@@ -38,7 +39,8 @@ export class Uplink {
       return false
     }
     lane.queue.push(entry)
-    if (isUrgent(body)) this.#hurry(lane)
+    const urgency = urgencyOf(body)
+    if (urgency) this.#hurry(lane, urgency)
     else if (lane.queue.size >= this.#deps.limits.maxBatchItems) void lane.pump()
     return true
   }
@@ -71,6 +73,7 @@ export class Uplink {
   close(): void {
     clearInterval(this.#timer)
     clearTimeout(this.#soon)
+    clearImmediate(this.#now)
     this.#unwatch()
   }
 
@@ -78,13 +81,19 @@ export class Uplink {
     for (const lane of this.#lanes) if (lane.due) void lane.pump()
   }
 
-  #hurry(lane: Lane): void {
+  /** Now: at the end of this turn, so that what came in one read goes in one entry. What comes while that is under way goes in the next. */
+  #hurry(lane: Lane, urgency: 'now' | 'soon'): void {
     this.#urgent.add(lane)
-    this.#soon ??= setTimeout(() => {
-      this.#soon = undefined
-      for (const urgent of this.#urgent) void urgent.pump()
-      this.#urgent.clear()
-    }, this.#deps.limits.urgentWithinMs)
+    if (urgency === 'now') this.#now ??= setImmediate(() => this.#pumpUrgent())
+    else this.#soon ??= setTimeout(() => this.#pumpUrgent(), this.#deps.limits.urgentWithinMs)
+  }
+
+  #pumpUrgent(): void {
+    clearTimeout(this.#soon)
+    clearImmediate(this.#now)
+    this.#soon = this.#now = undefined
+    for (const urgent of this.#urgent) void urgent.pump()
+    this.#urgent.clear()
   }
 
   #full(bytes: number): boolean {

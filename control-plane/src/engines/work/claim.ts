@@ -57,18 +57,14 @@ export async function giveBack(db: Db, claimed: readonly Claimed[]): Promise<voi
 /**
  * Claims what can be offered now, for `leaseMs`: oldest first, as many per device and lane as the lane has room for, only on live
  * connections, nothing twice while its lease lasts on the connection that it was offered on. A lane that is full holds up no
- * other. The device rows are locked first: two claims for one device come one after the other, so the bounds hold.
+ * other. The device rows are locked first: two claims for one device come one after the other, so the bounds hold. Both statements
+ * travel together; the second one's snapshot is taken when the locks are held.
  */
-export async function claim(db: Db, deviceIds: readonly string[], leaseMs: number): Promise<Claimed[]> {
-  const locked = await db.rows<{ id: string }>`
+export function claim(db: Db, deviceIds: readonly string[], leaseMs: number): Promise<Claimed[]> {
+  db.later`
     select d.id from devices d where d.id = any(${plainArray(deviceIds)}::uuid[]) and d.lifecycle = 'active'
     order by d.id for no key update`
-  if (locked.length === 0) return []
-  return claimFor(
-    db,
-    locked.map((row) => row.id),
-    leaseMs,
-  )
+  return claimFor(db, deviceIds, leaseMs)
 }
 
 const claimFor = (
@@ -81,6 +77,7 @@ const claimFor = (
       coalesce(c.lease_until > now() and c.offered_epoch >= p.epoch, false) as offered,
       c.not_before <= now() and (c.expires_at > now() or ${stillAsked(db, 'c')}) as due
     from device_presence p
+    join devices d on d.id = p.device_id and d.lifecycle = 'active'
     join gateway_nodes g on g.node = p.node and g.lease_until > now()
     join commands c on c.device_id = p.device_id and c.status in ('queued', 'delivered', 'running')
     where p.device_id = any(${plainArray(deviceIds)}::uuid[])),

@@ -25,8 +25,12 @@ export async function offerOwed(
 ): Promise<number> {
   // Nobody would hear it, and a lease would keep those from offering it who are heard.
   if (!ports.bus.up) return 0
-  const owed = await findOwed(db, deviceIds)
-  if (owed.length === 0) return 0
+  return offerTo(db, ports, await findOwed(db, deviceIds))
+}
+
+/** As {@link offerOwed}, for devices of which it is known that something is owed to them: they are not looked up first. */
+export async function offerTo(db: WorkerDb, ports: OfferPorts, owed: readonly string[]): Promise<number> {
+  if (!ports.bus.up || owed.length === 0) return 0
   const claimed = await db.tx((tx) => claim(tx, owed, ports.config.pipeline.commandLeaseMs))
   claimed.sort((a, b) => a.seq - b.seq)
   const heard = await Promise.all(

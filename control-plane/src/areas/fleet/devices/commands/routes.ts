@@ -1,6 +1,6 @@
 import { list, route } from '../../../../kernel/route.ts'
 import { Accepted, CommandDetail, CommandRow, SendCommand, Wait } from './schema.ts'
-import { cancelCommand, commandList, findOne, sendCommand, waitForEnd } from './service.ts'
+import { cancelCommand, commandList, findOne, sendCommand } from './service.ts'
 
 export default [
   route('POST /devices/:id/commands', {
@@ -26,7 +26,6 @@ export default [
     query: Wait,
     returns: CommandDetail,
     run: findOne,
-    answer: waitForEnd,
   }),
   route('POST /devices/:id/commands/:commandId/cancel', {
     summary: 'Take a command back: at once while queued, else the device is asked to stop',

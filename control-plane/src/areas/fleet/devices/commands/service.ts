@@ -9,6 +9,8 @@ import { holds } from '../../../../kernel/access.ts'
 import type { Actor, Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
 import type { Page } from '../../../../kernel/page.ts'
+import type { Db } from '../../../../kernel/tenancy.ts'
+import { together } from '../../../../kernel/together.ts'
 import { deviceOwner } from '../devices/service.ts'
 import type { Accepted, CommandDetail, CommandRow, SendCommand, Wait } from './schema.ts'
 import { type OutputView, viewOutput } from './output.ts'
@@ -23,31 +25,36 @@ function issuer(actor: Actor): string {
 }
 
 /**
- * Queues a command. Undefined (404) for a device that the caller may not see.
+ * Queues a command.
  *
- * @throws ApiError 403 without the permission that the type demands; 409 ALREADY_PENDING or for a decommissioned device
+ * @throws ApiError 404 for a device that the caller may not see; 403 without the permission that the type demands; 409 ALREADY_PENDING or for a decommissioned device
  */
 export async function sendCommand(
   ctx: Ctx<{ id: string }, unknown, SendCommand>,
 ): Promise<Accepted | undefined> {
-  const { db, params, body, actor, ports } = ctx
-  const device = await deviceOwner(db, params.id)
-  if (!device) return undefined
-  requireTypePermission(ctx)
-  const expiresAt = body.expiresAt === undefined ? undefined : new Date(body.expiresAt)
-  const command = await send(db, {
-    deviceId: device.id,
-    type: body.type,
-    args: body.payload,
-    issuedBy: issuer(actor),
-    expiresAt,
-  })
+  const { db, params, body, ports } = ctx
+  // The device stands first: of one that the caller may not see nothing is said, whatever else is wrong.
+  const [device, command] = await together(visibleDevice(db, params.id), queue(ctx))
   if (!command) return undefined
   const { partnerId, orgId, hostname } = device
   const details = { commandId: command.id, command: body.type }
   ctx.audited({ type: 'device', id: device.id, name: hostname, partnerId, orgId, details })
   ctx.after(() => dispatch(ports, device.id))
   return { ...command, status: 'queued' }
+}
+
+async function visibleDevice(db: Db, id: string) {
+  const device = await deviceOwner(db, id)
+  if (!device) throw new ApiError('NOT_FOUND', 'not found')
+  return device
+}
+
+async function queue(ctx: Ctx<{ id: string }, unknown, SendCommand>): Promise<CommandSummary | undefined> {
+  const { db, params, body, actor } = ctx
+  requireTypePermission(ctx)
+  const { type, payload: args } = body
+  const expiresAt = body.expiresAt === undefined ? undefined : new Date(body.expiresAt)
+  return send(db, { deviceId: params.id, type, args, issuedBy: issuer(actor), expiresAt })
 }
 
 function requireTypePermission({ caller, body }: Ctx<{ id: string }, unknown, SendCommand>) {
@@ -67,16 +74,14 @@ export async function commandList({ db, params }: Ctx<{ id: string }>, page: Pag
   return commands.map(rowOf)
 }
 
-export const findOne = ({ db, params }: Ctx<OneCommand, Wait>): Promise<Command | undefined> =>
-  findCommand(db, params.id, params.commandId)
-
-/** The command as it stands, or as it ended within `waitMs`. A caller who hangs up is waited for no longer. */
-export async function waitForEnd(
-  ctx: Ctx<OneCommand, Wait>,
-  found: Command,
-): Promise<CommandDetail | undefined> {
-  const { db, query, ports, client } = ctx
-  const command = query.waitMs === 0 ? found : await awaitFinish(ports, db, found, query.waitMs, client.gone)
+/** The command as it stands, or as it ended within `waitMs`. A caller who hangs up is waited for no longer. Undefined: 404. */
+export async function findOne(ctx: Ctx<OneCommand, Wait>): Promise<CommandDetail | undefined> {
+  const { db, params, query, ports, client } = ctx
+  const { id: deviceId, commandId: id } = params
+  const command =
+    query.waitMs === 0
+      ? await findCommand(db, deviceId, id)
+      : await awaitFinish(ports, db, { deviceId, id }, query.waitMs, client.gone)
   return command && detailOf(command)
 }
 
