@@ -1,4 +1,5 @@
 import type { Fragment, Sql } from 'postgres'
+import { template } from './statement.ts'
 import type { Scope } from './tenancy.ts'
 
 /** A caller's scope is the same object from request to request. */
@@ -26,8 +27,7 @@ const ofPartner = new Map<string, TemplateStringsArray>()
 function partnerText(alias: string): TemplateStringsArray {
   const known = ofPartner.get(alias)
   if (known) return known
-  const parts = [`"${alias}".partner_id = `, '::uuid']
-  const text = Object.assign(parts, { raw: parts })
+  const text = template(`"${alias}".partner_id = `, '::uuid')
   ofPartner.set(alias, text)
   return text
 }
