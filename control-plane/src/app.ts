@@ -94,6 +94,8 @@ export async function buildApp({
   const app = fastify({
     ...timeouts,
     loggerInstance: logger,
+    // One for all: what is logged of a request says its id itself.
+    childLoggerFactory: (all) => all,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bodyLimits.bytes,
     genReqId: () => randomUUID(),
