@@ -31,8 +31,6 @@ const timeouts = {
   connectionTimeout: 60_000,
   /** longer than common proxies keep theirs (60 s), so that we never close one that a proxy is about to use */
   keepAliveTimeout: 65_000,
-  /** a handler may wait for a device for 30 s; beyond this it has been forgotten */
-  handlerTimeout: 60_000,
   /** connections are renewed, so that a new process behind the same address gets its share */
   maxRequestsPerSocket: 10_000,
 }
@@ -96,6 +94,8 @@ export async function buildApp({
   const app = fastify({
     ...timeouts,
     loggerInstance: logger,
+    // One for all: what is logged of a request says its id itself.
+    childLoggerFactory: (all) => all,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: bodyLimits.bytes,
     genReqId: () => randomUUID(),

@@ -2,6 +2,18 @@
 const isPlain = (text: string) =>
   text.length >= 22 && text.length <= 29 && text.charCodeAt(10) === 32 && text.endsWith('+00')
 
+const pair = (text: string, at: number) => (text.charCodeAt(at) - 48) * 10 + text.charCodeAt(at + 1) - 48
+const digit = (text: string, at: number) => (at < text.length - 3 ? text.charCodeAt(at) - 48 : 0)
+
+/** What a Date is made from. Its own reading of a text costs five times as much, for a form that is not the standard's. */
+function instantOf(text: string): number | string {
+  if (!isPlain(text)) return text
+  const year = pair(text, 0) * 100 + pair(text, 2)
+  if (year < 100) return `${text.slice(0, 10)}T${text.slice(11, -3)}Z` // Date.UTC would take 99 for 1999, and so would a Date of the text
+  const ms = digit(text, 20) * 100 + digit(text, 21) * 10 + digit(text, 22)
+  return Date.UTC(year, pair(text, 5) - 1, pair(text, 8), pair(text, 11), pair(text, 14), pair(text, 17), ms)
+}
+
 /**
  * A timestamp as Postgres wrote it. A Date holds milliseconds, Postgres microseconds: a list continued from a rounded timestamp
  * would skip or repeat rows, so the text is kept beside it. Not to be changed: it is what the text says.
@@ -10,7 +22,7 @@ export class Timestamp extends Date {
   readonly text: string
 
   constructor(text: string) {
-    super(text)
+    super(instantOf(text))
     this.text = text
   }
 

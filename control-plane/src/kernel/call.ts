@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import { v7 as uuid } from 'uuid'
 import { clientAddress } from './address.ts'
 import { scopedDb, type Transaction } from './db.ts'
+import { goneSignal } from './deadline.ts'
 import type { Actor, Answer, AuditSubject, Caller, Client, Ctx, DomainEvent, Refusal } from './context.ts'
 import type { Ports } from './ports.ts'
 import type { Db, Scope } from './tenancy.ts'
@@ -27,12 +28,12 @@ export class Call {
   #db: Db | undefined
 
   /** @param open the route asks for no credential: the request itself may prove whose it is, whoever sends it */
-  constructor(request: FastifyRequest, caller: Caller, scope: Scope, ports: Ports, open: boolean) {
-    this.caller = caller
+  constructor(request: FastifyRequest, reply: FastifyReply, scope: Scope, ports: Ports, open: boolean) {
+    this.caller = request.caller
     this.scope = scope
     this.ports = ports
     this.#open = open
-    this.client = clientOf(request)
+    this.client = clientOf(request, reply)
   }
 
   /** @param tx absent: reads only */
@@ -97,7 +98,8 @@ export class Call {
 }
 
 /** Who asks, from where, as handlers and the audit log see it. */
-export function clientOf(request: FastifyRequest): Client {
+export function clientOf(request: FastifyRequest, reply: FastifyReply): Client {
+  let gone: AbortSignal | undefined
   const header = (name: string) => {
     const value = request.headers[name.toLowerCase()]
     return Array.isArray(value) ? value[0] : value
@@ -109,7 +111,7 @@ export function clientOf(request: FastifyRequest): Client {
     header,
     cookie: (name) => request.cookies[name],
     get gone() {
-      return request.signal
+      return (gone ??= goneSignal(reply))
     },
   }
 }

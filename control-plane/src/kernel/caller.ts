@@ -1,4 +1,4 @@
-import { tokenHash } from '@svc/proto'
+import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../adapters/clock.ts'
 import type { Tokens, VerifiedAccess } from '../adapters/tokens.ts'
@@ -45,7 +45,7 @@ function credentialOf(headers: { authorization: string | undefined; apiKey: stri
 export function identifyWith(tokens: Tokens, callers: Callers, clock: Clock, enable2fa: boolean): Identify {
   const verified = new LRUCache<string, VerifiedAccess>({ max: 10_000, ttl: tokenCacheMs })
   const verify = async (token: string): Promise<VerifiedAccess> => {
-    const key = tokenHash(token).toString('base64')
+    const key = hash('sha256', token, 'base64')
     const known = verified.get(key)
     const now = clock.now().getTime()
     if (known && known.expiresAt.getTime() > now) return known
@@ -56,15 +56,25 @@ export function identifyWith(tokens: Tokens, callers: Callers, clock: Clock, ena
     return access
   }
 
+  /** Of each login who it is, for as long as its user's standing is remembered: not found out again for each request. */
+  const decided = new WeakMap<VerifiedAccess, { standing: Standing; caller: Caller }>()
+  const userOf = async (access: VerifiedAccess): Promise<Caller> => {
+    const standing = await callers.find(access.userId)
+    const known = decided.get(access)
+    if (known && known.standing === standing) return known.caller
+    const living = standing && lives(standing, access) ? standing : await anew(callers, access)
+    const caller = userCaller(access, living, enable2fa)
+    decided.set(access, { standing: living, caller })
+    return caller
+  }
+
   return async (headers) => {
     const credential = credentialOf(headers)
     switch (credential.kind) {
       case 'none':
         return nobody
-      case 'bearer': {
-        const access = await verify(credential.value)
-        return userCaller(access, await standingFor(callers, access), enable2fa)
-      }
+      case 'bearer':
+        return userOf(await verify(credential.value))
       case 'api-key':
       case 'unknown':
         throw unauthenticated('the credential is not valid')
@@ -77,10 +87,8 @@ const lives = (standing: Standing | undefined, access: VerifiedAccess) =>
   standing.authEpoch === access.authEpoch &&
   standing.sessions.some(({ id }) => id === access.sessionId)
 
-/** The user's standing, if this login still counts. What was loaded before the token was issued cannot know of it: it is loaded again. */
-async function standingFor(callers: Callers, access: VerifiedAccess): Promise<Standing> {
-  const standing = await callers.find(access.userId)
-  if (standing && lives(standing, access)) return standing
+/** The user's standing as it is now, if this login still counts: what was loaded before the token was issued cannot know of it. */
+async function anew(callers: Callers, access: VerifiedAccess): Promise<Standing> {
   const fresh = await callers.find(access.userId, access.issuedAt.getTime() + skewMs)
   if (!fresh || !lives(fresh, access)) throw unauthenticated('the login has ended')
   return fresh
@@ -95,7 +103,7 @@ function userCaller(access: VerifiedAccess, standing: Standing, enable2fa: boole
     kind: 'user',
     actor: { type: 'user', id: access.userId, email: standing.email },
     scope: member ? scopeOf(member) : { kind: 'nobody' },
-    permissions: member ? permissionsOf(member) : none,
+    permissions: new Set((member?.permissions ?? []) as Permission[]),
     platformAdmin: standing.platformAdmin,
     mfa: access.mfa,
     mustEnrolMfa: enable2fa && member?.forceMfa === true && !standing.hasTotp,
@@ -103,18 +111,6 @@ function userCaller(access: VerifiedAccess, standing: Standing, enable2fa: boole
     ...(mfaAt && { mfaAt }),
     ...(member && { membership: membershipOf(member) }),
   }
-}
-
-const none: Caller['permissions'] = new Set()
-/** Made once for as long as a standing is remembered, not for each of its requests. */
-const known = new WeakMap<Member, Caller['permissions']>()
-
-function permissionsOf(member: Member): Caller['permissions'] {
-  const made = known.get(member)
-  if (made) return made
-  const fresh = new Set(member.permissions as Permission[])
-  known.set(member, fresh)
-  return fresh
 }
 
 const membershipOf = ({ kind, id, partnerId }: Member): Membership =>

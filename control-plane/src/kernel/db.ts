@@ -1,11 +1,12 @@
-import type { Fragment, PendingQuery, Row, Sql, TransactionSql } from 'postgres'
+import type { Fragment, Sql, TransactionSql } from 'postgres'
 import { rowsAtMost } from './rows-at-most.ts'
 import { scopeText, visible, visibleDevice } from './scope.ts'
+import { pieces, query as statement } from './statement.ts'
 import type { Db, Scope } from './tenancy.ts'
 
 type Execute = (query: Fragment) => PromiseLike<readonly unknown[] & { count: number }>
 
-/** `sql` for fragments, whatever the connection: postgres.js types a parameter more narrowly than it takes it. */
+/** `sql` for fragments: postgres.js types a parameter more narrowly than it takes it. */
 const fragment = (sql: Sql, query: TemplateStringsArray, values: readonly unknown[]) =>
   (sql as unknown as (strings: TemplateStringsArray, ...values: readonly unknown[]) => Fragment)(
     query,
@@ -41,10 +42,12 @@ function makeDb(sql: Sql, scope: Scope, { read, run, later }: Executes): Db {
  */
 export function readerDb(pool: Sql, scope: Scope): Db {
   const setting = scopeText(scope)
-  return makeDb(pool, scope, {
-    read: (query) => pool`
-      with scope as materialized (select set_config('app.scope', ${setting}, true) as s)
-      select q.* from scope, lateral (select * from (${query}) z where scope.s is not null offset 0) q`,
+  const sql = pieces(pool)
+  const scoped = (query: Fragment) => sql`
+    with scope as materialized (select set_config('app.scope', ${setting}, true) as s)
+    select q.* from scope, lateral (select * from (${query}) z where scope.s is not null offset 0) q`
+  return makeDb(sql, scope, {
+    read: (query) => statement(pool, scoped(query)),
     run: () => Promise.reject(noTransaction()),
     later: () => {
       throw noTransaction()
@@ -56,16 +59,16 @@ const noTransaction = () => new Error('a write needs a transaction')
 
 /** An open transaction, and what was sent in it without waiting for the outcome. */
 export interface Transaction {
+  pool: Sql
   sql: TransactionSql
   sent: Promise<unknown>[]
 }
 
 /** Sets the scope of the rest of this transaction, as of the statements that the returned `Db` sends: as they are. */
-export function scopedDb(tx: Transaction, scope: Scope): Db {
-  const { sql, sent } = tx
-  const read: Execute = (query) => query as unknown as ReturnType<Execute>
-  const later = (query: Fragment) => void sent.push((query as unknown as PendingQuery<Row[]>).execute())
-  const db = makeDb(sql as unknown as Sql, scope, { read, run: read, later })
+export function scopedDb({ pool, sql, sent }: Transaction, scope: Scope): Db {
+  const read: Execute = (query) => statement(sql as unknown as Sql, query)
+  const later = (query: Fragment) => void sent.push(statement(sql as unknown as Sql, query).execute())
+  const db = makeDb(pieces(pool), scope, { read, run: read, later })
   db.later`select set_config('app.scope', ${scopeText(scope)}, true)`
   return db
 }
@@ -81,7 +84,7 @@ export async function inTransaction<T>(
 ): Promise<T> {
   const sent: Promise<unknown>[] = []
   const result = await pool.begin((sql) => {
-    const tx = { sql, sent }
+    const tx = { pool, sql, sent }
     return work(scopedDb(tx, scope), tx)
   })
   await Promise.all(sent)

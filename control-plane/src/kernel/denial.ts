@@ -1,4 +1,4 @@
-import type { FastifyRequest } from 'fastify'
+import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Sql } from 'postgres'
 import { writeRefusals } from './audit.ts'
 import { clientOf } from './call.ts'
@@ -17,6 +17,7 @@ export async function auditDenial(
   { ports, pool }: { ports: Ports; pool: Sql },
   route: Route,
   request: FastifyRequest,
+  reply: FastifyReply,
   error: unknown,
 ): Promise<void> {
   const { caller } = request
@@ -32,7 +33,7 @@ export async function auditDenial(
     ...partner,
     details,
   } as const
-  await writeRefusals(pool, [refusal], clientOf(request), ports.clock.now())
+  await writeRefusals(pool, [refusal], clientOf(request, reply), ports.clock.now())
 }
 
 async function isOverLimit({ limits }: Ports, user: string): Promise<boolean> {

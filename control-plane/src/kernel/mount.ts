@@ -7,6 +7,7 @@ import { Call } from './call.ts'
 import { type Identify, nobody } from './caller.ts'
 import type { Caller } from './context.ts'
 import { inTransaction, readerDb } from './db.ts'
+import { answerWithinMs, withDeadline } from './deadline.ts'
 import { auditDenial } from './denial.ts'
 import { type Download, downloadTimeoutMs, sendDownload } from './download.ts'
 import { ApiError } from './errors.ts'
@@ -66,15 +67,17 @@ export function mount(app: FastifyInstance, kernel: Kernel, route: Route, prefix
     url: prefix + route.path,
     exposeHeadRoute: route.method === 'GET' && !route.writes,
     ...(route.download && { handlerTimeout: downloadTimeoutMs }),
-    onRequest: async (request) => {
+    onRequest: async (request, reply) => {
       await identifyCaller(mounted, request)
       if (route.limit) await takePoints(mounted, request)
-      await checkAccess(mounted, request)
+      await checkAccess(mounted, request, reply)
     },
     ...(route.limit && {
       onSend: async (request, reply) => settle(kernel.ports.limits, request.taken ?? [], reply.statusCode),
     }),
-    handler: (request, reply) => answer(mounted, request, reply),
+    handler: route.download
+      ? (request, reply) => answer(mounted, request, reply)
+      : (request, reply) => withDeadline(reply, answerWithinMs, () => answer(mounted, request, reply)),
   })
 }
 
@@ -98,12 +101,12 @@ async function takePoints({ kernel, route }: Mounted, request: FastifyRequest) {
   await take(kernel.ports.limits, route, 'early', subjectOf(request), request.taken)
 }
 
-async function checkAccess({ kernel, route }: Mounted, request: FastifyRequest) {
+async function checkAccess({ kernel, route }: Mounted, request: FastifyRequest, reply: FastifyReply) {
   const { clock, config } = kernel.ports
   try {
     authorize(route, request.caller, clock.now(), config.enable2fa)
   } catch (error) {
-    await auditDenial(kernel, route, request, error)
+    await auditDenial(kernel, route, request, reply, error)
     throw error
   }
 }
@@ -115,13 +118,7 @@ async function answer(mounted: Mounted, request: FastifyRequest, reply: FastifyR
     const subject = { ...subjectOf(request), ...fromBody(input.body) }
     await take(kernel.ports.limits, route, 'late', subject, request.taken)
   }
-  const call = new Call(
-    request,
-    request.caller,
-    scopeFor(route, request.caller),
-    kernel.ports,
-    isOpen(route.can),
-  )
+  const call = new Call(request, reply, scopeFor(route, request.caller), kernel.ports, isOpen(route.can))
   try {
     const outcome = route.transaction
       ? await write(mounted, call, input, request)
@@ -245,12 +242,15 @@ function startEffects(kernel: Kernel, call: Call, request: FastifyRequest) {
   for (const effect of call.effects) {
     const work = Promise.resolve()
       .then(effect)
-      .catch((error: unknown) => request.log.warn({ err: error }, 'an effect after the commit failed'))
+      .catch((error: unknown) =>
+        request.log.warn({ err: error, requestId: request.id }, 'an effect after the commit failed'),
+      )
     kernel.background(work)
   }
 }
 
 function send(reply: FastifyReply, { status, text, repeated }: Outcome) {
+  if (reply.sent) return reply // by the deadline
   if (repeated) reply.header('idempotency-replayed', 'true')
   if (text === noAnswer) return reply.code(204).send()
   return reply.code(status).type('application/json; charset=utf-8').send(text)

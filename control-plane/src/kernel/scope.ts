@@ -1,8 +1,20 @@
 import type { Fragment, Sql } from 'postgres'
+import { template } from './statement.ts'
 import type { Scope } from './tenancy.ts'
+
+/** A caller's scope is the same object from request to request. */
+const texts = new WeakMap<Scope, string>()
 
 /** The text of setting `app.scope`, which the policies of the second wall read; empty: nothing is seen. */
 export function scopeText(scope: Scope): string {
+  const known = texts.get(scope)
+  if (known !== undefined) return known
+  const text = textOf(scope)
+  texts.set(scope, text)
+  return text
+}
+
+function textOf(scope: Scope): string {
   if (scope.kind === 'system') return '"system"'
   if (scope.kind === 'nobody') return ''
   const { partnerId, orgs, partnerLevel } = scope
@@ -15,8 +27,7 @@ const ofPartner = new Map<string, TemplateStringsArray>()
 function partnerText(alias: string): TemplateStringsArray {
   const known = ofPartner.get(alias)
   if (known) return known
-  const parts = [`"${alias}".partner_id = `, '::uuid']
-  const text = Object.assign(parts, { raw: parts })
+  const text = template(`"${alias}".partner_id = `, '::uuid')
   ofPartner.set(alias, text)
   return text
 }

@@ -25,8 +25,10 @@ function flawsOf(place: Place, { path, message, ...issue }: Issue): Flaw[] {
 /** Answers that list hundreds of flaws help nobody. */
 const maxFlaws = 50
 
+const wording = { error: issueText }
+
 function read(place: Place, schema: z.ZodType, value: unknown, flaws: Flaw[]): unknown {
-  const parsed = schema.safeParse(value, { error: issueText })
+  const parsed = schema.safeParse(value, wording)
   if (parsed.success) return parsed.data
   flaws.push(...parsed.error.issues.flatMap((issue) => flawsOf(place, issue)))
   return undefined
@@ -42,6 +44,7 @@ function unwanted(place: Place, value: unknown): Flaw[] {
 
 /** A query key twice is one value too many: no parameter takes several in this way. The first is read on. */
 function once(query: Record<string, unknown>, flaws: Flaw[]): Record<string, unknown> {
+  if (!Object.values(query).some(Array.isArray)) return query
   const entries = Object.entries(query).map(([field, value]): [string, unknown] => {
     if (!Array.isArray(value)) return [field, value]
     flaws.push({ in: 'query', field, message: 'must be given once' })
@@ -64,13 +67,13 @@ function readBody({ body: schema }: Route, given: unknown, flaws: Flaw[]): unkno
 }
 
 function readParams({ params }: Route, given: Record<string, unknown>, flaws: Flaw[]) {
-  const readOne = ([name, schema]: [string, z.ZodType<string>]) => {
+  const values: Record<string, unknown> = {}
+  for (const name in params) {
     const own: Flaw[] = []
-    const value = read('path', schema, given[name], own)
-    flaws.push(...own.map((flaw) => ({ ...flaw, field: name })))
-    return [name, value]
+    values[name] = read('path', params[name] as z.ZodType<string>, given[name], own)
+    if (own.length > 0) flaws.push(...own.map((flaw) => ({ ...flaw, field: name })))
   }
-  return Object.fromEntries(Object.entries(params).map(readOne))
+  return values
 }
 
 /**

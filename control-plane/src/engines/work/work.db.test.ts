@@ -95,7 +95,7 @@ test('another tenant can neither send, find, list nor cancel', async () => {
   const stranger = workerDb(sql, { kind: 'tenant', partnerId: id, orgs: 'all' })
   expect(await stranger.tx((tx) => send(tx, { deviceId: id, ...script }))).toBeUndefined()
   expect(await findCommand(stranger, id, command)).toBeUndefined()
-  expect(await listCommands(stranger, id, newestFirst(sql, 'created_at', 10, undefined))).toEqual([])
+  expect(await listCommands(stranger, id, newestFirst(stranger.sql, 'created_at', 10, undefined))).toEqual([])
   expect(await stranger.tx((tx) => cancel(tx, id, command))).toBeUndefined()
   expect(await stranger.tx((tx) => withdrawAll(tx, id))).toEqual([])
   expect(await statusOf(command)).toBe('queued')

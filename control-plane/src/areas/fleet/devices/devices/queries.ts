@@ -69,7 +69,10 @@ export interface DevicePage {
   take: number
 }
 
-/** A row of a page and where it stands: `sortKey` is text, which keeps microseconds and infinities. */
+/**
+ * A row of a page and where it stands: `sortKey` is text, which keeps microseconds and infinities. Both are in no answer, as its schema does
+ * not name them; a copy of each row without them would cost as much as writing it.
+ */
 export type PlacedDevice = Device & { sortKey: string; place: unknown }
 
 function beyond(db: Db, { sort, dir, after }: DevicePage): Fragment {

@@ -16,11 +16,8 @@ import {
   findOwner,
   insertRevocation,
   listDevices,
-  type PlacedDevice,
 } from './queries.ts'
 import type { DeviceDetail, DeviceList, DeviceQuery, Position } from './schema.ts'
-
-const shown = ({ sortKey: _key, place: _place, ...device }: PlacedDevice) => device
 
 /** Names sort forwards, dates from the newest, unless the query says otherwise. */
 function orderOf({ sort, sortDir }: DeviceQuery): Pick<DevicePage, 'sort' | 'dir'> {
@@ -36,7 +33,7 @@ async function pagedList(db: Db, query: DeviceQuery, page: number): Promise<Devi
   const { limit } = query
   const wanted = { filter: query, ...orderOf(query), take: limit, offset: (page - 1) * limit }
   const [devices, total] = await Promise.all([listDevices(db, wanted), countDevices(db, query)])
-  return { devices: devices.map(shown), page, limit, total }
+  return { devices, page, limit, total }
 }
 
 async function keysetList(ctx: Ctx<Record<string, never>, DeviceQuery>): Promise<DeviceList> {
@@ -52,7 +49,7 @@ async function keysetList(ctx: Ctx<Record<string, never>, DeviceQuery>): Promise
   const devices = rows.slice(0, limit)
   const last = rows.length > limit ? devices.at(-1) : undefined
   return {
-    devices: devices.map(shown),
+    devices,
     nextCursor: last ? ports.cursors.write({ ...made, keys: [last.sortKey, last.id] }) : null,
     limit,
     ...(total !== undefined && { total }),
@@ -73,9 +70,10 @@ export async function deviceDetail({ db, params }: Ctx<{ id: string }>): Promise
 
 const time = (text: string | null) => (text === null ? null : new Date(text))
 
-function detailOf({ hardware, disks, groups, update, ...device }: DeviceDetailRow): DeviceDetail {
+function detailOf(row: DeviceDetailRow): DeviceDetail {
+  const { hardware, disks, groups, update } = row
   return {
-    ...device,
+    ...row,
     hardware: hardware && { ...hardware, collectedAt: time(hardware.collectedAt) },
     disks: disks.map((disk) => ({ ...disk, collectedAt: new Date(disk.collectedAt) })),
     groups: groups.map((group) => ({ ...group, addedAt: new Date(group.addedAt) })),
