@@ -25,7 +25,7 @@ const reads = {
   peer: 'fastify',
   target: { ratioAtLeast: 0.7 },
   limitedBy:
-    'row-level security, which doubles the part of Postgres, and in Node no single step: writes to sockets first, then driver, framework and kernel evenly',
+    'row-level security in the part of Postgres; in the part of Node no single step, but sockets, driver, framework and kernel together',
   wouldReach: 'policies that Postgres asks once per statement, and fewer steps per request',
 } as const
 const creates = {
@@ -34,7 +34,7 @@ const creates = {
   peer: 'pgbench',
   target: { ratioAtLeast: 0.65 },
   limitedBy:
-    'Node itself: raw Fastify with the same transaction is far behind pgbench too, whose own work is not counted; then row-level security',
+    'Node and its driver, which pgbench does without and whose own work is not counted; then row-level security',
   wouldReach: 'command, event and audit row in one statement, and a round trip for the whole transaction',
 } as const
 

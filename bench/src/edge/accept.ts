@@ -9,7 +9,7 @@ import { startSite } from './site.ts'
 
 const [perConnect, rate] = ['CPU per connect', 'connects per second']
 /** What connecting sets off goes on for a moment: the gateway tells the control plane within 250 ms. */
-const aftermathMs = 1_000
+const aftermathMs = { full: 1_000, quick: 400 }
 
 const figures: Figure[] = [
   {
@@ -20,7 +20,6 @@ const figures: Figure[] = [
     peer: 'aedes',
     target: { atMost: 125, ratioAtMost: 0.2 },
     limitedBy: 'the claim: one script call of ioredis for each connect, its encoding and the answer',
-    wouldReach: 'reached',
   },
   {
     id: 'G3',
@@ -64,7 +63,10 @@ export const accept: Bench = {
         ground.progress(
           round === 0 ? `warming up ${side.name}` : `round ${round} of ${ground.rounds}: ${side.name}`,
         )
-        const [seen, clientBusy] = await connectAll(wire, server, site.agents).catch(failedAt(side, server))
+        const [seen, clientBusy] = await connectAll(wire, server, {
+          agents: site.agents,
+          aftermathMs: aftermathMs[ground.quick ? 'quick' : 'full'],
+        }).catch(failedAt(side, server))
         if (round > 0) ground.saw(side.name, round, seen, clientBusy)
       }
   },
@@ -73,7 +75,7 @@ export const accept: Bench = {
 async function connectAll(
   wire: Wire,
   { kind, port, tls, pid }: Server,
-  agents: readonly Identity[],
+  { agents, aftermathMs }: { agents: readonly Identity[]; aftermathMs: number },
 ): Promise<[seen: Record<string, number>, clientBusy: number]> {
   const clients = await wire.clients({ kind, port, tls, perSecond: connectionsPerSecond(agents.length) })
   const [began, before, busy] = [performance.now(), cpuMicros(pid), wire.watch()]

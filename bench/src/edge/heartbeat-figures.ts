@@ -12,9 +12,7 @@ export const names = {
 } as const
 
 const worker = {
-  limitedBy:
-    "the worker's statements and Postgres' row versions: of each heartbeat's cost the gateway has the smaller part",
-  wouldReach: 'reached',
+  limitedBy: "the worker's statements and Postgres' row versions, then what the gateway and Redis add",
 }
 
 export const figures: Figure[] = [
@@ -26,7 +24,6 @@ export const figures: Figure[] = [
     peer: 'aedes',
     target: { atMost: 12, ratioAtMost: 0.6 },
     limitedBy: 'protobuf, twice: the heartbeat is decoded, and encoded again into the batch of its shard',
-    wouldReach: 'reached',
   },
   {
     id: 'G4b',
@@ -52,7 +49,6 @@ export const figures: Figure[] = [
     side: 'ours',
     target: { atMost: 2_000 },
     limitedBy: 'the batch: a heartbeat waits up to 250 ms for it',
-    wouldReach: 'reached',
   },
   {
     id: 'G4b',
@@ -61,6 +57,5 @@ export const figures: Figure[] = [
     side: 'ours',
     target: { atLeast: 98 },
     limitedBy: 'room in a page, fillfactor 50, until it is pruned',
-    wouldReach: 'reached',
   },
 ]
