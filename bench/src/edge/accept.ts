@@ -4,6 +4,7 @@ import { cpuMicros } from '../method/cpu.ts'
 import type { Identity } from '../wire/connection.ts'
 import { startWire, type Wire } from '../wire/wire.ts'
 import { connectionsPerSecond } from './pace.ts'
+import { meshcentral } from './meshcentral.ts'
 import { aedes, failedAt, mosquitto, ours, type Server } from './sides.ts'
 import { startSite } from './site.ts'
 
@@ -23,6 +24,15 @@ const figures: Figure[] = [
   },
   {
     id: 'G3',
+    title: 'the same beside a server of the same kind',
+    measure: perConnect,
+    side: 'ours',
+    peer: 'meshcentral',
+    target: {},
+    limitedBy: 'the claim: one script call of ioredis for each connect, its encoding and the answer',
+  },
+  {
+    id: 'G3',
     title: 'the same over MQTT, with its subscription',
     measure: perConnect,
     side: 'ours:mqtt',
@@ -34,8 +44,8 @@ const figures: Figure[] = [
 ]
 
 /**
- * What it costs a server to let one client in: ours checks the token, takes the claim in Redis and tells the control plane; the peers
- * take anybody, and a subscription with that. Servers live through all rounds, so that what is compiled once is compiled in the first.
+ * What it costs a server to let one client in: ours checks the token, takes the claim in Redis and tells the control plane; the
+ * brokers take anybody, and a subscription with that; MeshCentral checks a signature and looks the device up. Servers live through all rounds, so that what is compiled once is compiled in the first.
  */
 export const accept: Bench = {
   name: 'accept',
@@ -54,6 +64,7 @@ export const accept: Bench = {
       ours(site, 'mqtt'),
       mosquitto(ground, 'mqtt'),
       mosquitto(ground, 'mqtt-ws'),
+      await meshcentral(ground),
     ].filter((side) => side !== undefined)
     ground.progress('starting all sides')
     const servers = await Promise.all(sides.map(async (side) => ({ side, server: await side.start() })))
@@ -64,7 +75,7 @@ export const accept: Bench = {
           round === 0 ? `warming up ${side.name}` : `round ${round} of ${ground.rounds}: ${side.name}`,
         )
         const [seen, clientBusy] = await connectAll(wire, server, {
-          agents: site.agents,
+          agents: server.agents ?? site.agents,
           aftermathMs: aftermathMs[ground.quick ? 'quick' : 'full'],
         }).catch(failedAt(side, server))
         if (round > 0) ground.saw(side.name, round, seen, clientBusy)

@@ -24,6 +24,7 @@ export const figures: Figure[] = [
   figure('G2', 'WebSocket', 'ours', { peer: 'ws', target: { atMost: kilobytes(2), ratioAtMost: 0.35 } }),
   figure('G2', 'WebSocket', 'ours', { peer: 'mosquitto:websocket', target: { ratioAtMost: 0.35 } }),
   figure('G2', 'WebSocket', 'ours', { peer: 'aedes', target: { ratioAtMost: 0.15 } }),
+  figure('G2', 'WebSocket', 'ours', { peer: 'meshcentral' }),
   figure('G2t', 'WebSocket under TLS 1.3', 'ours:tls', {
     peer: 'ws:tls',
     target: { atMost: kilobytes(7), ratioAtMost: 0.25 },

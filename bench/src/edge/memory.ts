@@ -4,6 +4,7 @@ import type { Identity } from '../wire/connection.ts'
 import { type Clients, startWire, type Wire } from '../wire/wire.ts'
 import { makeCertificate } from './certificate.ts'
 import { figures, measure } from './memory-figures.ts'
+import { meshcentral } from './meshcentral.ts'
 import { connectionsPerSecond } from './pace.ts'
 import { aedes, failedAt, mosquitto, ours, type Server, type Side, ws } from './sides.ts'
 import { type Site, startSite } from './site.ts'
@@ -67,6 +68,7 @@ async function groupsOf(ground: Ground, site: Site): Promise<Taking[][]> {
       [ws(ground), 0],
       [ours(site, 'svc', certificate), 1],
       [ws(ground, certificate), 1],
+      [await meshcentral(ground), 0],
     ),
     group(
       [ours(site, 'mqtt'), 2],
@@ -88,8 +90,7 @@ interface Opened {
 
 async function open({ side, devices }: Taking, wire: Wire): Promise<Opened> {
   const server = await side.start()
-  const { kind, port, tls } = server
-  const agents = devices
+  const { kind, port, tls, agents = devices } = server
   const clients = await wire.clients({ kind, port, tls, perSecond: connectionsPerSecond(agents.length) })
   return { side, server, agents, few: Math.min(fewAtMost, Math.ceil(agents.length / fewShare)), clients }
 }
