@@ -14,6 +14,8 @@ const fewAtMost = 2_000
 const fewShare = 10
 /** Connections up to which a quick run measures all sides at once. */
 const maxTogether = 16_000
+/** Of the load clients: handshakes that starve the control plane would make the gateway refuse whom it cannot ask about. */
+const niceness = 10
 /** over WebSocket, MQTT, both, and TLS */
 const waysIn = 4
 /** heartbeats per second: each device says something, so that its session has all that it ever has */
@@ -32,12 +34,12 @@ export const memory: Bench = {
     const together = ground.quick && sides.length * ground.scale <= maxTogether
     // One process may not hold all the connections of two sides.
     const most = Math.max(...groups.map(({ length }) => length))
-    const wires = await Promise.all(Array.from({ length: most }, () => startWire(ground)))
+    const wires = await Promise.all(Array.from({ length: most }, () => startWire(ground, niceness)))
     const wireOf = (n: number) => wires[n % most] as Wire
     for (let round = 1; round <= ground.rounds; round++)
       for (const some of together ? [sides] : groups) {
         ground.progress(`round ${round} of ${ground.rounds}: ${some.map(({ side }) => side.name).join(', ')}`)
-        const opened = await Promise.all(some.map((one, n) => open(one, wireOf(n))))
+        const opened = await Promise.all(some.map((one, n) => open(one, wireOf(n), some.length)))
         const rest = rests[ground.quick ? 'quick' : 'full']
         const measured = await measureTogether(opened, wireOf(0), rest)
         for (const { name, bytes, clientBusy } of measured)
@@ -88,10 +90,15 @@ interface Opened {
   clients: Clients
 }
 
-async function open({ side, devices }: Taking, wire: Wire): Promise<Opened> {
+async function open({ side, devices }: Taking, wire: Wire, together: number): Promise<Opened> {
   const server = await side.start()
   const { kind, port, tls, agents = devices } = server
-  const clients = await wire.clients({ kind, port, tls, perSecond: connectionsPerSecond(agents.length) })
+  const clients = await wire.clients({
+    kind,
+    port,
+    tls,
+    perSecond: connectionsPerSecond(agents.length, { tls, together }),
+  })
   return { side, server, agents, few: Math.min(fewAtMost, Math.ceil(agents.length / fewShare)), clients }
 }
 
