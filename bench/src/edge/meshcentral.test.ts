@@ -39,7 +39,7 @@ test('where npm does not bring it, it is named with the reason, and nothing is l
   const place = join(folder, 'peers/meshcentral')
   expect(await meshcentral(ground, (progress) => installMeshcentral(progress, place))).toBeUndefined()
   expect(peers).toMatchObject([{ name: 'meshcentral', skipped: 'it cannot be had: spawn npm ENOENT' }])
-  expect(peers[0]?.configuration).toContain('2,000 connections')
+  expect(peers[0]?.configuration).toContain('5,000 connections')
   expect(lines).toEqual([expect.stringMatching(/^installing meshcentral 1\./)])
   expect([existsSync(place), readdirSync(join(folder, 'peers'))]).toEqual([false, []])
 })

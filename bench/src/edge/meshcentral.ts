@@ -11,7 +11,7 @@ import { type Server, serve, type Side } from './sides.ts'
 
 const name = 'meshcentral'
 /** Connections at most: it takes milliseconds to let one in, and keys of its own for each. */
-const mostAgents = 2_000
+const mostAgents = 5_000
 
 /**
  * MeshCentral, on plain HTTP, with agents of its own. Undefined in a quick run and where it cannot be had: then the run says so and goes

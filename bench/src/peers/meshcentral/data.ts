@@ -41,10 +41,13 @@ export async function makeMeshcentralData(installed: string, data: string): Prom
 const commandWithinMs = 60_000
 
 /** Where a server keeps its things, and that it must not fetch packages by itself. */
-export const meshcentralArguments = (data: string): string[] => [
-  ...['--datapath', data, '--filespath', `${data}-files`, '--configfile', join(data, 'config.json')],
-  ...['--npmpath', '/bin/false'],
-]
+export const meshcentralArguments = (data: string): string[] =>
+  Object.entries({
+    datapath: data,
+    filespath: `${data}-files`,
+    configfile: join(data, 'config.json'),
+    npmpath: '/bin/false',
+  }).flatMap(([name, value]) => [`--${name}`, value])
 
 /** A program of the package, without whatever proxies this machine uses: for those it would fetch a package more. */
 export const meshcentralEnvironment = (data: string): NodeJS.ProcessEnv => ({
