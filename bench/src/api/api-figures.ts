@@ -34,7 +34,7 @@ const creates = {
   peer: 'pgbench',
   target: { ratioAtLeast: 0.65 },
   limitedBy:
-    'Node itself: raw Fastify with the same transaction is far behind pgbench too, whose own work is not counted; then row-level security',
+    'Node and its driver, which pgbench does without and whose own work is not counted; then row-level security',
   wouldReach: 'command, event and audit row in one statement, and a round trip for the whole transaction',
 } as const
 

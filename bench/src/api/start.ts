@@ -28,7 +28,6 @@ export const start: Bench = {
       side: 'ours',
       target: { atMost: 6 },
       limitedBy: 'Postgres, which must be there first, and Node, which reads the bundles',
-      wouldReach: 'reached',
     },
   ],
   run,

@@ -16,7 +16,7 @@ const rowsPerAgent = 50
 const mostAgents = 18_800
 /** heartbeats per second: a fleet of more than half a million on one gateway's core, far from what it can do */
 const mostPerSecond = 9_400
-const seconds = { full: 10, quick: 4 }
+const seconds = { full: 10, quick: 2 }
 /** A gateway hands up what it has within a second, at one of its ticks of 250 ms. */
 const flushedMs = 1_500
 

@@ -1,57 +1,25 @@
-import type { Bench, Figure } from '../method/contract.ts'
-import { perConnection, settledPss } from '../method/memory.ts'
+import type { Bench, Ground } from '../method/contract.ts'
+import { perConnection, type Rest, rests, settledPss } from '../method/memory.ts'
 import type { Identity } from '../wire/connection.ts'
-import { startWire, type Wire } from '../wire/wire.ts'
+import { type Clients, startWire, type Wire } from '../wire/wire.ts'
 import { makeCertificate } from './certificate.ts'
+import { figures, measure } from './memory-figures.ts'
+import { meshcentral } from './meshcentral.ts'
 import { connectionsPerSecond } from './pace.ts'
 import { aedes, failedAt, mosquitto, ours, type Server, type Side, ws } from './sides.ts'
-import { startSite } from './site.ts'
+import { type Site, startSite } from './site.ts'
 
-const measure = 'memory per connection'
 /** Connections at the lower end, which take the process's own memory out: decisions, 6. */
 const fewAtMost = 2_000
 const fewShare = 10
-/** Connections that the load client may hold when a quick run measures all sides at once: memory does not mind the company, and it saves most of the time. */
+/** Connections up to which a quick run measures all sides at once. */
 const maxTogether = 16_000
+/** Of the load clients: handshakes that starve the control plane would make the gateway refuse whom it cannot ask about. */
+const niceness = 10
 /** over WebSocket, MQTT, both, and TLS */
 const waysIn = 4
 /** heartbeats per second: each device says something, so that its session has all that it ever has */
 const beatsPerSecond = 5_000
-
-const kilobytes = (count: number) => Math.round(count * 1024)
-
-const figure = (id: string, title: string, side: string, more: Partial<Figure>): Figure => ({
-  id,
-  title,
-  measure,
-  side,
-  target: {},
-  limitedBy: 'the engine: a WebSocket of uWebSockets.js in C++, its JavaScript object, link and session',
-  wouldReach: 'reached',
-  ...more,
-})
-
-const mqttLimits = {
-  limitedBy: 'aedes: a Client with two streams, parser and writer for each connection, beside our own stream',
-  wouldReach: 'an MQTT codec of our own on the engine, without streams',
-}
-
-const figures: Figure[] = [
-  figure('G2', 'WebSocket', 'ours', { peer: 'ws', target: { atMost: kilobytes(2), ratioAtMost: 0.35 } }),
-  figure('G2', 'WebSocket', 'ours', { peer: 'mosquitto:websocket', target: { ratioAtMost: 0.35 } }),
-  figure('G2', 'WebSocket', 'ours', { peer: 'aedes', target: { ratioAtMost: 0.15 } }),
-  figure('G2t', 'WebSocket under TLS 1.3', 'ours:tls', {
-    peer: 'ws:tls',
-    target: { atMost: kilobytes(7), ratioAtMost: 0.25 },
-    limitedBy: "the engine's TLS: an SSL object for each connection, buffers given back while it is idle",
-  }),
-  figure('G2m', 'MQTT over TCP', 'ours:mqtt', { peer: 'aedes', target: { ratioAtMost: 1.1 }, ...mqttLimits }),
-  figure('G2m', 'MQTT over WebSocket', 'ours:mqtt-ws', {
-    peer: 'aedes',
-    target: { ratioAtMost: 1.1 },
-    ...mqttLimits,
-  }),
-]
 
 /** What a connection that does nothing holds in its server. Each side and round is a process of its own: a used one has memory to spare. */
 export const memory: Bench = {
@@ -60,54 +28,103 @@ export const memory: Bench = {
   measures: [{ name: measure, unit: 'bytes', digits: 0 }],
   figures,
   run: async (ground) => {
-    const certificate = makeCertificate(ground.folder)
     const site = await startSite(ground, { agents: ground.scale * waysIn, aside: true })
-    const wire = await startWire(ground)
-    const ways = [
-      ours(site, 'svc'),
-      ours(site, 'mqtt'),
-      ours(site, 'mqtt-ws'),
-      ours(site, 'svc', certificate),
-    ]
-    const peers = [ws(ground), mosquitto(ground, 'mqtt-ws'), aedes(ground), ws(ground, certificate)]
-    const sides = [...ways, ...peers].filter((side) => side !== undefined)
-    const measureSide = async (side: Side, round: number) => {
-      ground.progress(`round ${round} of ${ground.rounds}: ${side.name}`)
-      const server = await side.start()
-      // A device has one connection, so no two of our gateways may have the same ones.
-      const from = Math.max(0, ways.indexOf(side)) * ground.scale
-      const agents = site.agents.slice(from, from + ground.scale)
-      const measuring = measureServer(wire, server, agents)
-      ground.saw(side.name, round, ...(await measuring.catch(failedAt(side, server))))
-      await server.stop()
-    }
+    const groups = await groupsOf(ground, site)
+    const sides = groups.flat()
     const together = ground.quick && sides.length * ground.scale <= maxTogether
+    // One process may not hold all the connections of two sides.
+    const most = Math.max(...groups.map(({ length }) => length))
+    const wires = await Promise.all(Array.from({ length: most }, () => startWire(ground, niceness)))
+    const wireOf = (n: number) => wires[n % most] as Wire
     for (let round = 1; round <= ground.rounds; round++)
-      if (together) await Promise.all(sides.map((side) => measureSide(side, round)))
-      else for (const side of sides) await measureSide(side, round)
+      for (const some of together ? [sides] : groups) {
+        ground.progress(`round ${round} of ${ground.rounds}: ${some.map(({ side }) => side.name).join(', ')}`)
+        const opened = await Promise.all(some.map((one, n) => open(one, wireOf(n), some.length)))
+        const rest = rests[ground.quick ? 'quick' : 'full']
+        const measured = await measureTogether(opened, wireOf(0), rest)
+        for (const { name, bytes, clientBusy } of measured)
+          ground.saw(name, round, { [measure]: bytes }, clientBusy)
+        await Promise.all(opened.map(({ server }) => server.stop()))
+      }
   },
 }
 
-async function measureServer(
-  wire: Wire,
-  server: Server,
-  agents: readonly Identity[],
-): Promise<[seen: Record<string, number>, clientBusy: number]> {
-  const { kind, port, tls, answers } = server
-  const clients = await wire.clients({ kind, port, tls, perSecond: connectionsPerSecond(agents.length) })
-  const few = Math.min(fewAtMost, Math.ceil(agents.length / fewShare))
-  const seenAt = async (connections: number) => ({ connections, bytes: await settledPss(server) })
-  const beats = { perSecond: beatsPerSecond, count: agents.length, answered: answers }
-  await clients.connect(agents.slice(0, few))
+interface Taking {
+  side: Side
+  /** the devices of the site that connect to it */
+  devices: readonly Identity[]
+}
+
+/**
+ * Who takes part, in groups that are measured at once: memory does not mind the company, and most of the time is waiting until it
+ * rests. A device has one connection, so each of our ways in has its own.
+ */
+async function groupsOf(ground: Ground, site: Site): Promise<Taking[][]> {
+  const certificate = makeCertificate(ground.folder)
+  const devices = (way: number) => site.agents.slice(way * ground.scale, (way + 1) * ground.scale)
+  const group = (...some: [side: Side | undefined, way: number][]): Taking[] =>
+    some.flatMap(([side, way]) => (side ? { side, devices: devices(way) } : []))
+  return [
+    group(
+      [ours(site, 'svc'), 0],
+      [ws(ground), 0],
+      [ours(site, 'svc', certificate), 1],
+      [ws(ground, certificate), 1],
+      [await meshcentral(ground), 0],
+    ),
+    group(
+      [ours(site, 'mqtt'), 2],
+      [aedes(ground), 2],
+      [ours(site, 'mqtt-ws'), 3],
+      [mosquitto(ground, 'mqtt-ws'), 3],
+    ),
+  ]
+}
+
+/** A side whose server is up, and who will connect to it: a few before the first look, all before the second. */
+interface Opened {
+  side: Side
+  server: Server
+  agents: readonly Identity[]
+  few: number
+  clients: Clients
+}
+
+async function open({ side, devices }: Taking, wire: Wire, together: number): Promise<Opened> {
+  const server = await side.start()
+  const { kind, port, tls, agents = devices } = server
+  const clients = await wire.clients({
+    kind,
+    port,
+    tls,
+    perSecond: connectionsPerSecond(agents.length, { tls, together }),
+  })
+  return { side, server, agents, few: Math.min(fewAtMost, Math.ceil(agents.length / fewShare)), clients }
+}
+
+async function grow({ clients, agents, server }: Opened, from: number, to: number): Promise<void> {
+  await clients.connect(agents.slice(from, to))
   // The same work before both looks: what the process grew for it is its own, not the connections'.
-  await clients.beat(beats)
-  const least = await seenAt(few)
-  await clients.connect(agents.slice(few))
-  await clients.beat(beats)
+  await clients.beat({ perSecond: beatsPerSecond, count: agents.length, answered: server.answers })
+}
+
+/** Sides in step: what programs share counts for each in proportion, so no process may come or go between the two looks. */
+async function measureTogether(opened: readonly Opened[], wire: Wire, rest: Rest) {
+  const each = <R>(step: (one: Opened) => Promise<R>) =>
+    Promise.all(opened.map((one) => step(one).catch(failedAt(one.side, one.server))))
+  await each((one) => grow(one, 0, one.few))
+  const least = await each(({ server }) => settledPss(server, rest))
+  await each((one) => grow(one, one.few, one.agents.length))
   const busy = wire.watch()
-  const most = await seenAt(agents.length)
-  const seen = { [measure]: perConnection(least, most) }
+  const most = await each(({ server }) => settledPss(server, rest))
   const clientBusy = busy()
-  await clients.close()
-  return [seen, clientBusy]
+  await each(({ clients }) => clients.close())
+  return opened.map(({ side: { name }, agents, few }, n) => {
+    const [first, second] = [least[n] ?? Number.NaN, most[n] ?? Number.NaN]
+    const [at, then] = [
+      { connections: few, bytes: first },
+      { connections: agents.length, bytes: second },
+    ]
+    return { name, clientBusy, bytes: perConnection(at, then) }
+  })
 }

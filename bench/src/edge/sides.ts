@@ -3,7 +3,7 @@ import { collectable, type Measured } from '../method/memory.ts'
 import { cores, pin } from '../method/pin.ts'
 import { mosquittoVersion, startMosquitto } from '../peers/mosquitto.ts'
 import { versionOf } from '../peers/versions.ts'
-import type { Kind } from '../wire/connection.ts'
+import type { Identity, Kind } from '../wire/connection.ts'
 import type { Program } from '../wire/built.ts'
 import { type Served, startServed } from '../wire/calls.ts'
 import type { Site } from './site.ts'
@@ -15,6 +15,8 @@ export interface Server extends Measured {
   tls: boolean
   /** it answers each heartbeat */
   answers: boolean
+  /** who connects to it, where it lets nobody else in; absent: the devices of the site */
+  agents?: readonly Identity[]
   /** a call to the peer's own process */
   call?: Served['call']
   /** of a gateway: its name on the bus */
@@ -41,7 +43,7 @@ export const failedAt =
 type Tls = { certFile: string; keyFile: string }
 
 /** Our gateway, reached in one of its ways. */
-export const ours = (site: Site, kind: Kind, tls?: Tls): Side => {
+export const ours = (site: Site, kind: Exclude<Kind, 'meshcentral'>, tls?: Tls): Side => {
   const way = tls ? 'tls' : kind === 'svc' ? undefined : kind
   return {
     name: way ? `ours:${way}` : 'ours',
@@ -53,7 +55,7 @@ export const ours = (site: Site, kind: Kind, tls?: Tls): Side => {
 }
 
 /** A peer of this repository's own, started from a file beside it. */
-async function serve(
+export async function serve(
   ground: Ground,
   program: Program,
   argument: object,

@@ -51,8 +51,8 @@ export interface Figure {
   target: { atMost?: number; atLeast?: number; ratioAtMost?: number; ratioAtLeast?: number }
   /** what the profile shows the figure to be bound by */
   limitedBy: string
-  /** what would reach the target, or `reached` */
-  wouldReach: string
+  /** what would take it further, where that is known. Whether it is reached only a run can say. */
+  wouldReach?: string
 }
 
 export interface BenchDeclaration {

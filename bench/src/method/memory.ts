@@ -20,28 +20,41 @@ export interface Measured {
   log?: () => string
 }
 
-/** V8 gives back what it grew for a burst only when little has been allocated for some seconds. */
-const restMs = 6_000
+/** When a process has come to rest. */
+export interface Rest {
+  /** not before: V8 gives back what it grew for a burst only when little has been allocated for some seconds */
+  afterMs: number
+  /** looks in a row that differ by no more than `maxDrift`, a share */
+  looks: number
+  maxDrift: number
+}
+
+/** Of a quick run the figures mean nothing: it waits less. */
+export const rests = {
+  full: { afterMs: 6_000, looks: 3, maxDrift: 0.01 },
+  quick: { afterMs: 3_000, looks: 2, maxDrift: 0.05 },
+} satisfies Record<string, Rest>
 const lookEveryMs = 1_000
-const withinMs = 40_000
-/** Looks in a row that differ by no more than this share: it has come to rest. */
-const [enoughLooks, maxDrift] = [3, 0.01]
+const withinMs = 60_000
 
 /**
  * What a process holds once it has thrown away what it can: it collects its garbage again and again until that changes nothing any
  * more. One with a `log` must run with {@link collectable}; one without has no garbage.
  */
-export async function settledPss({ pid, log }: Measured): Promise<number> {
+export async function settledPss(
+  { pid, log }: Measured,
+  { afterMs, looks, maxDrift }: Rest,
+): Promise<number> {
   const begun = performance.now()
   const seen: number[] = []
   for (;;) {
     if (log) await collect(pid, log)
     seen.push(pssBytes(pid))
-    const last = seen.slice(-enoughLooks)
+    const last = seen.slice(-looks)
     const drift = Math.max(...last) / Math.min(...last) - 1
     const elapsed = performance.now() - begun
-    const rested = !log || elapsed > restMs
-    if (rested && last.length === enoughLooks && drift <= maxDrift) return last.at(-1) ?? 0
+    const rested = !log || elapsed > afterMs
+    if (rested && last.length === looks && drift <= maxDrift) return last.at(-1) ?? 0
     if (elapsed > withinMs)
       throw new Error(`the memory of process ${pid} does not come to rest: ${last.join(', ')} bytes`)
     await pause(lookEveryMs)

@@ -17,7 +17,7 @@ const method = `A machine with other work on it says nothing about a wall clock.
 - Servers, database and Redis among them, run on one core, what loads them on another. Ours and the peer take turns, at least five rounds each, after a warm-up of both; figures are medians, with the smallest and the largest in parentheses. A ratio is taken round by round.
 - Both have the same number of connections, payloads, guarantees and settings. Postgres keeps \`fsync\` and \`synchronous_commit\` on.
 - Latencies count from the time at which a request was meant to be sent, whatever became of those before it.
-- Memory per connection is the difference of two numbers of connections, divided, after garbage was collected; what a process shares with others counts in proportion.
+- Memory per connection is the difference of two numbers of connections, divided, after garbage was collected; what a process shares with others counts in proportion. It does not mind company, so several servers are looked at a time, each in a process of its own.
 - A run is disturbed when the load average before it was over 0.3, when the load client’s core was over 85 % busy, or when other processes worked meanwhile. Nothing is claimed from a disturbed run, nor from a quick one.`
 
 const heads = [

@@ -40,7 +40,7 @@ export function rowsOf(target: Target, chosen: readonly Chosen[]): Row[] {
   ]
 }
 
-/** Its bench says that it reaches its target, and this run does not. */
+/** A run misses its target, and nobody knows yet what would reach it. */
 const notKnown = 'not looked into'
 
 function rowOf(figure: Figure, result: ResultFile): Row {
@@ -65,6 +65,10 @@ function rowOf(figure: Figure, result: ResultFile): Row {
     verdict,
     limitedBy: figure.limitedBy,
     wouldReach:
-      verdict === 'met' ? 'reached' : figure.wouldReach === 'reached' ? notKnown : figure.wouldReach,
+      Object.keys(figure.target).length === 0
+        ? ''
+        : verdict === 'met'
+          ? 'reached'
+          : (figure.wouldReach ?? notKnown),
   }
 }

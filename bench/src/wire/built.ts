@@ -8,6 +8,7 @@ const entryPoints = {
   wire: join(import.meta.dirname, 'main.ts'),
   ws: join(import.meta.dirname, '../peers/ws-server.ts'),
   aedes: join(import.meta.dirname, '../peers/aedes-server.ts'),
+  meshcentral: join(import.meta.dirname, '../peers/meshcentral/server.ts'),
   floor: join(import.meta.dirname, '../peers/floor-server.ts'),
   fastify: join(import.meta.dirname, '../api/peers/fastify.ts'),
   http: join(import.meta.dirname, '../api/peers/http.ts'),

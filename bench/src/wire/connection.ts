@@ -1,16 +1,19 @@
 import type { Socket } from 'node:net'
 import { TLSSocket } from 'node:tls'
 import { heartbeat, hello, kindOf, kinds } from './envelopes.ts'
+import { isPong, type MeshAgent, MeshHandshake, ping } from './meshcentral.ts'
 import * as mqtt from './mqtt.ts'
 import { clientFrame, pong, readServerFrame, readUpgrade, upgradeRequest } from './websocket.ts'
 
-/** `svc`: envelopes in WebSocket messages; the others carry MQTT. */
-export type Kind = 'svc' | 'mqtt' | 'mqtt-ws'
+/** `svc`: envelopes in WebSocket messages; `meshcentral`: its own messages in such; the others carry MQTT. */
+export type Kind = 'svc' | 'meshcentral' | 'mqtt' | 'mqtt-ws'
 
 /** As whom one connects; a token where the server asks for one. */
 export interface Identity {
   deviceId: string
   token?: string | undefined
+  /** of an agent of MeshCentral, and no other */
+  mesh?: MeshAgent
 }
 
 /** Where one listens and speaks over MQTT. */
@@ -21,6 +24,7 @@ export interface Topics {
 
 const helloFrame = clientFrame(hello)
 const beatFrame = clientFrame(heartbeat)
+const pingFrame = clientFrame(ping)
 /** §3.1.2.10; longer than any bench, so that no ping falls into what is measured */
 const keepaliveSeconds = 1_200
 
@@ -47,6 +51,7 @@ export class Connection {
   #rest: Buffer | undefined
   #packets: Buffer | undefined
   #beat: Buffer | undefined
+  #mesh: MeshHandshake | undefined
   isLive = false
   /** by `performance.now()`: when the heartbeat under way should have gone */
   beatAt = 0
@@ -69,6 +74,7 @@ export class Connection {
     const { token, deviceId } = this.#identity
     if (this.#kind === 'svc')
       this.socket.write(upgradeRequest({ path: '/agent', protocol: 'svc.agent.v1', bearer: token }))
+    else if (this.#kind === 'meshcentral') this.socket.write(upgradeRequest({ path: '/agent.ashx' }))
     else if (this.#kind === 'mqtt-ws') this.socket.write(upgradeRequest({ path: '/mqtt', protocol: 'mqtt' }))
     else this.#connect(deviceId, token)
   }
@@ -77,6 +83,7 @@ export class Connection {
   beat(intendedAt: number): void {
     this.beatAt = intendedAt
     if (this.#kind === 'svc') this.socket.write(beatFrame)
+    else if (this.#kind === 'meshcentral') this.socket.write(pingFrame)
     else
       this.socket.write(
         (this.#beat ??= this.#framed(mqtt.publish(`d/${this.#identity.deviceId}/up`, heartbeat))),
@@ -128,6 +135,7 @@ export class Connection {
     }
     this.#upgraded = true
     if (this.#kind === 'svc') this.socket.write(helloFrame)
+    else if (this.#kind === 'meshcentral') this.#greetMesh()
     else this.#connect(this.#identity.deviceId, this.#identity.token)
     return head.end
   }
@@ -139,6 +147,7 @@ export class Connection {
       if (frame.kind === 'ping') this.socket.write(pong(frame.payload))
       else if (frame.kind === 'close') this.#end(`the server closed: ${frame.payload.toString('utf8', 2)}`)
       else if (this.#kind === 'svc') this.#take(frame.payload)
+      else if (this.#kind === 'meshcentral') this.#takeMesh(frame.payload)
       else this.#readPackets(frame.payload)
     }
     if (at < bytes.length) this.#rest = Buffer.from(bytes.subarray(at))
@@ -173,6 +182,29 @@ export class Connection {
     else if (kind === kinds.refused) this.#end('refused')
     else if (kind !== kinds.welcome) this.#listener.delivered(this, envelope)
     else if (this.#kind === 'svc') this.#live()
+  }
+
+  #greetMesh(): void {
+    const { mesh } = this.#identity
+    if (!mesh) return this.#end('it has no key for MeshCentral')
+    this.#mesh = new MeshHandshake(mesh)
+    for (const message of this.#mesh.begin()) this.socket.write(clientFrame(message))
+  }
+
+  #takeMesh(message: Buffer): void {
+    if (this.isLive) {
+      if (isPong(message)) this.#listener.answered(this)
+      return
+    }
+    const step = this.#mesh?.take(message)
+    if (step?.leave !== undefined) {
+      this.#end(step.leave)
+      return this.drop()
+    }
+    for (const reply of step?.say ?? []) this.socket.write(clientFrame(reply))
+    if (!step?.live) return
+    this.#mesh = undefined
+    this.#live()
   }
 
   #live(): void {

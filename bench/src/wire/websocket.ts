@@ -19,7 +19,8 @@ export const pong = (payload: Uint8Array): Buffer => clientFrame(payload, opcode
 
 export interface Upgrade {
   path: string
-  protocol: string
+  /** the one that is offered, where there is one */
+  protocol?: string | undefined
   /** a device's token */
   bearer?: string | undefined
 }
@@ -34,7 +35,7 @@ export const upgradeRequest = ({ path, protocol, bearer }: Upgrade): Buffer =>
       'Connection: Upgrade',
       'Sec-WebSocket-Version: 13',
       'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==',
-      `Sec-WebSocket-Protocol: ${protocol}`,
+      ...(protocol === undefined ? [] : [`Sec-WebSocket-Protocol: ${protocol}`]),
       ...(bearer === undefined ? [] : [`Authorization: Bearer ${bearer}`]),
       '',
       '',

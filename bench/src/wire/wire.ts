@@ -1,3 +1,4 @@
+import { setPriority } from 'node:os'
 import type { Ground } from '../method/contract.ts'
 import { busyMicros } from '../method/cpu.ts'
 import { cores, pin } from '../method/pin.ts'
@@ -30,11 +31,15 @@ export interface Wire {
   watch: () => () => number
 }
 
-/** Starts it; it ends with the run. */
-export async function startWire(ground: Ground): Promise<Wire> {
+/**
+ * Starts it; it ends with the run.
+ * @param niceness above zero (to 19): what shares its core goes first, where it matters that others answer in time and not how fast clients are
+ */
+export async function startWire(ground: Ground, niceness = 0): Promise<Wire> {
   const child = await startServed('wire')
   ground.afterwards(() => child.kill())
   pin(child.pid, cores.client)
+  if (niceness > 0) setPriority(child.pid, niceness)
   return {
     clients: async (options) => {
       const number = await child.call('make', options)

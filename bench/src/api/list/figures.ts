@@ -47,8 +47,7 @@ export const figures: readonly Figure[] = [
     side: 'ours:one:deep',
     peer: 'ours:one:first',
     target: { ratioAtMost: 1.2 },
-    limitedBy: 'nothing that grows: a page begins in its index wherever it stands',
-    wouldReach: 'reached',
+    limitedBy: 'finding in its index where a page begins, and its fifty devices as JSON',
   },
   {
     id: 'A3',
@@ -57,7 +56,6 @@ export const figures: readonly Figure[] = [
     side: 'ours:one:deep',
     peer: 'ours:one:first',
     target: { ratioAtMost: 1.2 },
-    limitedBy: 'nothing that grows: a page begins in its index wherever it stands',
-    wouldReach: 'reached',
+    limitedBy: 'finding in its index where a page begins, and its fifty devices as JSON',
   },
 ]
