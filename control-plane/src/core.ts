@@ -18,9 +18,11 @@ import { declareTasks } from './engines/schedule/queue/enqueue.ts'
 import { UpdateDesk } from './engines/updates/desk.ts'
 import { tasks } from './jobs.ts'
 import { identifyWith } from './kernel/caller.ts'
+import { openApiKeys } from './kernel/api-keys.ts'
 import { openCallers } from './kernel/callers.ts'
 import { limitsOf } from './kernel/counters.ts'
 import { workerDb } from './kernel/db.ts'
+import { KeyUses } from './kernel/key-uses.ts'
 import type { Kernel } from './kernel/mount.ts'
 import { cursors } from './kernel/page.ts'
 import type { Ports } from './kernel/ports.ts'
@@ -113,7 +115,12 @@ function backgroundWork() {
 export async function openCore(
   config: Config,
   bus: Bus,
-  options: { clock?: Clock; onRedisError?: (error: Error) => void } = {},
+  options: {
+    clock?: Clock
+    onRedisError?: (error: Error) => void
+    /** uses of API keys that could not be written; they are kept and tried again */
+    onUsesUnwritten?: (error: unknown) => void
+  } = {},
 ): Promise<Core> {
   const clock = options.clock ?? systemClock
   const pools = openPools(config)
@@ -127,6 +134,9 @@ export async function openCore(
     const secrets = secretsOf(masterKey)
     const tokens = tokensOf(openKeySet(config.keysDir, 'jwt'), config.publicUrl, clock)
     const callers = await openCallers(pools.app, bus)
+    const limits = limitsOf(pools.limits, redis, clock)
+    const apiKeys = await openApiKeys(pools.app, bus, limits)
+    const keyUses = new KeyUses(pools.app, (error) => options.onUsesUnwritten?.(error))
     const background = backgroundWork()
     const ports: Core['ports'] = {
       config,
@@ -140,20 +150,24 @@ export async function openCore(
       signingKeys: openSigningKeys(config.keysDir),
       releases: releasesOf(config),
       updates: new UpdateDesk(config.pipeline),
-      limits: limitsOf(pools.limits, redis, clock),
+      limits,
       callers,
+      apiKeys,
       cursors: cursors(secrets.derive('cursor')),
     }
     const kernel: Kernel = {
       ports,
       pool: pools.app,
-      identify: identifyWith(tokens, callers, clock, config.enable2fa),
+      identify: identifyWith({ tokens, callers, apiKeys, clock, enable2fa: config.enable2fa }),
+      keyUses,
       sealKey: secrets.derive('idempotency'),
       background: (work) => background.add(work),
     }
     const closeAll = async () => {
       callers.close()
+      apiKeys.close()
       await background.done()
+      await keyUses.close()
       redis?.disconnect()
       await pools.close()
     }

@@ -61,6 +61,8 @@ async function openOn(
     return await openCore(options.config, bus, {
       ...(options.clock && { clock: options.clock }),
       onRedisError: (error) => logger.warn({ err: error }, 'redis, for rate limits'),
+      onUsesUnwritten: (error) =>
+        logger.warn({ err: error }, 'uses of API keys were not written down; trying again'),
     })
   } catch (error) {
     await closeBus()

@@ -1,4 +1,5 @@
 import type { Route } from '../kernel/route.ts'
+import apiKeys from './access/api-keys/routes.ts'
 import auth from './access/auth/routes.ts'
 import enrollmentKeys from './access/enrollment-keys/routes.ts'
 import fleet from './fleet/index.ts'
@@ -8,6 +9,7 @@ import orgs from './tenancy/orgs/routes.ts'
 export const routes: readonly Route[] = [
   // access: who may come in
   ...auth,
+  ...apiKeys,
   ...enrollmentKeys,
   // tenancy: whose things they are
   ...orgs,

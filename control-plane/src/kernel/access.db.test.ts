@@ -13,7 +13,7 @@ const admin = await people.partnerAdmin(partnerId)
 test('what one process is told of a user, the others know at once', async () => {
   const other = await openCore(t.config, t.bus)
   const person = await people.partnerAdmin(partnerId)
-  const bearer = { authorization: `Bearer ${await person.token()}`, apiKey: undefined }
+  const bearer = { authorization: `Bearer ${await person.token()}`, apiKey: undefined, ip: '192.0.2.1' }
   expect((await other.kernel.identify(bearer)).kind).toBe('user')
   await t.owner`update users set status = 'disabled' where id = ${person.userId}`
   await t.core.ports.callers.changed(person.userId)

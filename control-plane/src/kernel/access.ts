@@ -17,6 +17,7 @@ export const isOpen = (can: Can): boolean => can === 'public' || can === 'enroll
 export function authorize(route: Route, caller: Caller, now: Date, enable2fa: boolean): void {
   if (isOpen(route.can)) return
   if (caller.kind === 'nobody') throw new ApiError('UNAUTHENTICATED', 'a credential is needed')
+  if (caller.kind === 'api-key') refuseToKey(route)
   requirePermission(route.can, caller)
   if (caller.mustEnrolMfa && !route.mfaExempt) {
     throw new ApiError('MFA_ENROLLMENT_REQUIRED', 'the role demands a TOTP authenticator', {
@@ -25,6 +26,13 @@ export function authorize(route: Route, caller: Caller, now: Date, enable2fa: bo
   }
   // Last: a factor that is not enrolled yet cannot be fresh.
   if (route.freshMfa && enable2fa) requireFreshMfa(caller, now)
+}
+
+/** Logins are people's; and where no permission is asked, no scope limits what a key may change. */
+function refuseToKey({ path, can, writes }: Route) {
+  if (path.startsWith('/auth/') || (can === 'signed-in' && writes)) {
+    throw new ApiError('FORBIDDEN', 'an API key cannot do this: it takes a login')
+  }
 }
 
 function requirePermission(can: Can, caller: Caller) {

@@ -7,7 +7,12 @@ import type { Ports } from './ports.ts'
 import type { Route } from './route.ts'
 
 /** Somebody known asked for what they may not have. A missing second factor is no attempt at anything: it is not among them. */
-const denials: ReadonlySet<ErrorCode> = new Set(['FORBIDDEN', 'CONTEXT_REQUIRED', 'FULL_ACCESS_REQUIRED'])
+const denials: ReadonlySet<ErrorCode> = new Set([
+  'FORBIDDEN',
+  'CONTEXT_REQUIRED',
+  'FULL_ACCESS_REQUIRED',
+  'IP_NOT_ALLOWED',
+])
 
 /**
  * Leaves a `denied` row for a refused authorization, in a transaction of its own. A run-away script must not fill the log: beyond

@@ -7,6 +7,7 @@ import type { Tokens } from '../adapters/tokens.ts'
 import type { Totp } from '../adapters/totp.ts'
 import type { Config } from '../config.ts'
 import type { Secrets } from '../adapters/secrets.ts'
+import type { ApiKeys } from './api-keys.ts'
 import type { Callers } from './callers.ts'
 import type { Limits } from './limits.ts'
 import type { Cursors } from './page.ts'
@@ -29,6 +30,8 @@ export interface Ports {
   limits: Limits
   /** what is known of users' standing: tell it when that changed */
   callers: Callers
+  /** what is known of API keys: tell it when one changed */
+  apiKeys: Pick<ApiKeys, 'changed'>
   /** for lists with an envelope of their own; `list()` does it by itself */
   cursors: Cursors
 }

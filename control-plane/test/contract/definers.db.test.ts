@@ -10,6 +10,8 @@ const doors = {
   // kernel: who calls, and what is written down of whom nobody knows
   load_caller: ['svc_app'],
   write_audit: ['svc_app'],
+  load_api_key: ['svc_app'],
+  note_api_key_uses: ['svc_app'], // of many tenants' keys at once
   // login, second factor, refresh
   login_account: ['svc_app'],
   upgrade_password_hash: ['svc_app'],

@@ -45,6 +45,7 @@ test('the credential columns that matter are among those looked for', () => {
       'devices.token_sha256',
       'devices.public_key',
       'enrollment_keys.key_hash',
+      'api_keys.key_hash',
       'refresh_tokens.token_hash',
       'mfa_challenges.token_hash',
     ]),

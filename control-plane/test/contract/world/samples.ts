@@ -61,7 +61,19 @@ export const samples: Record<string, Sample> = {
 
   'GET /enrollment-keys': { lists: 'enrollmentKey', filters: { orgId: 'organization', siteId: 'site' } },
   'POST /enrollment-keys': { body: { orgId: id('organization'), siteId: id('site'), name: unique('Key') } },
+  'GET /enrollment-keys/:id': { params: { id: 'enrollmentKey' } },
+  'DELETE /enrollment-keys/:id': { params: { id: 'enrollmentKey' } },
+  'POST /enrollment-keys/:id/rotate': { params: { id: 'enrollmentKey' }, body: { maxUsage: 5 } },
   'POST /agents/enroll': { ceremony: enroll },
+
+  'GET /api-keys': { lists: 'apiKey', filters: { orgId: 'organization' } },
+  'POST /api-keys': {
+    body: { orgId: id('organization'), name: unique('Key'), scopes: ['organizations:write'] },
+  },
+  'GET /api-keys/:id': { params: { id: 'apiKey' } },
+  'PATCH /api-keys/:id': { params: { id: 'apiKey' }, body: { rateLimit: 60 } },
+  'DELETE /api-keys/:id': { params: { id: 'apiKey' } },
+  'POST /api-keys/:id/rotate': { params: { id: 'apiKey' } },
 
   'GET /agents/download/:os/:arch': { fixed: { os: 'linux', arch: 'amd64' } },
 

@@ -9,7 +9,7 @@ import { fetchTrusted } from '../../../src/engines/updates/trust.ts'
 import { writeRelease } from '../../../../tools/release/write.ts'
 
 /** What ids of requests name. */
-export type Kind = 'organization' | 'site' | 'device' | 'command' | 'enrollmentKey' | 'deviceGroup'
+export type Kind = 'organization' | 'site' | 'device' | 'command' | 'apiKey' | 'enrollmentKey' | 'deviceGroup'
 
 /** One of each kind, belonging together: the command is the device's, the device is the site's. `enrollmentSecret` is no id. */
 export type Things = Record<Kind | 'enrollmentSecret', string>
@@ -37,6 +37,9 @@ async function command(sql: Sql, at: Site, deviceId: string, status: string): Pr
   return id
 }
 
+/** Whoever may write keys may rotate one of these. */
+const keyScopes = { scopes: ['organizations:write'] } as const
+
 async function living(app: TestApp, sql: Sql, at: Site): Promise<Things> {
   const device = await app.make.device(at)
   const key = await app.make.enrollmentKey(at)
@@ -46,6 +49,7 @@ async function living(app: TestApp, sql: Sql, at: Site): Promise<Things> {
     site: at.siteId,
     device: device.id,
     command: await command(sql, at, device.id, 'queued'),
+    apiKey: (await app.make.apiKey(at, keyScopes)).id,
     enrollmentKey: key.id,
     enrollmentSecret: key.key,
     deviceGroup: await app.make.group(at, [device.id]),
@@ -63,6 +67,7 @@ async function deleted(app: TestApp, sql: Sql, at: Site): Promise<Things> {
     site: gone.siteId,
     device: device.id,
     command: await command(sql, at, device.id, 'cancelled'),
+    apiKey: (await app.make.apiKey(at, { ...keyScopes, revoked: true })).id,
     enrollmentKey: key.id,
     enrollmentSecret: key.key,
     deviceGroup: await app.make.group(gone),
@@ -74,6 +79,7 @@ const absent = (): Things => ({
   site: crypto.randomUUID(),
   device: crypto.randomUUID(),
   command: crypto.randomUUID(),
+  apiKey: crypto.randomUUID(),
   enrollmentKey: crypto.randomUUID(),
   enrollmentSecret: `svce_${randomBytes(32).toString('base64url')}`,
   deviceGroup: crypto.randomUUID(),

@@ -33,3 +33,7 @@ export const insertOrganization = (
     ${org.billingContact && db.sql.json(org.billingContact)}, ${org.contractStart}, ${org.contractEnd})
   on conflict (partner_id, slug) where deleted_at is null do nothing
   returning ${columns(db)}`
+
+/** The partner of an organization that the caller sees: what is written under it. */
+export const findOwner = (db: Db, orgId: string) => db.one<{ partnerId: string }>`
+  select o.partner_id from organizations o where ${db.visible('o')} and o.id = ${orgId} and o.deleted_at is null`

@@ -1,8 +1,8 @@
 import { v7 as uuid } from 'uuid'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
-import type { Scope } from '../../../../kernel/tenancy.ts'
-import { insertOrganization } from './queries.ts'
+import type { Db, Scope } from '../../../../kernel/tenancy.ts'
+import { findOwner, insertOrganization } from './queries.ts'
 import { type CreateOrganization, type Organization, Slug } from './schema.ts'
 
 /**
@@ -47,3 +47,7 @@ function slugOf(name: string): string {
     details: [{ in: 'body', field: 'slug', message: 'is missing, and the name yields none' }],
   })
 }
+
+/** The partner of an organization that a body names, or undefined (404) when the caller sees none such. */
+export const partnerOfOrganization = async (db: Db, orgId: string): Promise<string | undefined> =>
+  (await findOwner(db, orgId))?.partnerId

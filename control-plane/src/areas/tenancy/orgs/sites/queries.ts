@@ -25,10 +25,6 @@ export const findSiteOwner = (db: Db, orgId: string, siteId: string) => db.one<{
   select s.partner_id from sites s join organizations o on o.id = s.org_id
   where ${db.visible('s')} ${allowed(db)} and s.org_id = ${orgId} and s.id = ${siteId} and o.deleted_at is null`
 
-/** The partner of an organization that the caller sees: what a new site is written under. */
-export const findOwner = (db: Db, orgId: string) => db.one<{ partnerId: string }>`
-  select o.partner_id from organizations o where ${db.visible('o')} and o.id = ${orgId} and o.deleted_at is null`
-
 /** Nothing comes back when the organization already has a site of this name. */
 export const insertSite = (db: Db, site: CreateSite & { id: string; partnerId: string }) => db.one<Site>`
   insert into sites as s (id, partner_id, org_id, name, timezone, address, contact)

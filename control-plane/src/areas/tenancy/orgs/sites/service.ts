@@ -2,7 +2,8 @@ import { v7 as uuid } from 'uuid'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
 import type { Db } from '../../../../kernel/tenancy.ts'
-import { findOwner, findSiteOwner, insertSite } from './queries.ts'
+import { partnerOfOrganization } from '../organizations/service.ts'
+import { findSiteOwner, insertSite } from './queries.ts'
 import type { CreateSite, Site } from './schema.ts'
 
 /**
@@ -14,18 +15,18 @@ export async function createSite(
   ctx: Ctx<Record<string, never>, unknown, CreateSite>,
 ): Promise<Site | undefined> {
   const { db, body } = ctx
-  const owner = await findOwner(db, body.orgId)
-  if (!owner) return undefined
+  const partnerId = await partnerOfOrganization(db, body.orgId)
+  if (partnerId === undefined) return undefined
   if (db.scope.kind === 'tenant' && db.scope.siteIds) {
     throw new ApiError('FORBIDDEN', 'access to all sites of the organization required')
   }
-  const site = await insertSite(db, { ...body, id: uuid(), partnerId: owner.partnerId })
+  const site = await insertSite(db, { ...body, id: uuid(), partnerId })
   if (!site) {
     throw new ApiError('ALREADY_EXISTS', 'the organization has a site of this name', {
       details: [{ name: body.name }],
     })
   }
-  ctx.audited({ type: 'site', id: site.id, name: site.name, partnerId: owner.partnerId, orgId: site.orgId })
+  ctx.audited({ type: 'site', id: site.id, name: site.name, partnerId, orgId: site.orgId })
   return site
 }
 
