@@ -4,6 +4,7 @@ import { ceilingOf, rightsOfRole, type RoleRow } from '../../test/harness/ceilin
 import { allPermissions, covers, type Right } from './rights.ts'
 import {
   atStake,
+  demandsMfa,
   effectiveRights,
   type RoleNode,
   type RoleTree,
@@ -15,6 +16,7 @@ const node = (id: string, parentRoleId: string | null, ...rights: Right[]): Role
   id,
   name: id,
   parentRoleId,
+  forceMfa: false,
   rights: new Set(rights),
 })
 const treeOf = (...nodes: RoleNode[]): RoleTree => new Map(nodes.map((role) => [role.id, role]))
@@ -112,4 +114,9 @@ test('a right that a child gains only through its parent is at stake, and so is 
 test('a circle that was made by hand ends a walk', () => {
   const tree = treeOf(node('a', 'b', 'devices:read'), node('b', 'a', 'sites:read'))
   expect(effectiveRights(tree, 'a')).toEqual(new Set(['devices:read', 'sites:read']))
+})
+
+test('a second factor that a parent demands is demanded of the roles below it, and not of those above', () => {
+  const tree = treeOf(node('top', null), { ...node('middle', 'top'), forceMfa: true }, node('leaf', 'middle'))
+  expect(['top', 'middle', 'leaf'].map((id) => demandsMfa(tree, id))).toEqual([false, true, true])
 })

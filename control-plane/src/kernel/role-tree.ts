@@ -5,6 +5,7 @@ export interface RoleNode {
   id: string
   name: string
   parentRoleId: string | null
+  forceMfa: boolean
   /** its own, without inherited ones */
   rights: Rights
 }
@@ -33,6 +34,10 @@ export function chainOf(tree: RoleTree, roleId: string): RoleNode[] {
 /** All that a role gives, inherited rights included. */
 export const effectiveRights = (tree: RoleTree, roleId: string): Rights =>
   new Set(chainOf(tree, roleId).flatMap(({ rights }) => [...rights]))
+
+/** A role demands a second factor where it, or one that it inherits from, says so. */
+export const demandsMfa = (tree: RoleTree, roleId: string): boolean =>
+  chainOf(tree, roleId).some(({ forceMfa }) => forceMfa)
 
 /** As {@link effectiveRights}, each with where it comes from. */
 export function sourcedRights(tree: RoleTree, roleId: string): SourcedRight[] {
