@@ -4,10 +4,13 @@ import { v7 as uuid } from 'uuid'
 import { type Clock, systemClock } from './adapters/clock.ts'
 import { openKeySet } from './adapters/keys.ts'
 import { localReleases } from './adapters/binaries.ts'
+import type { Mailer } from './adapters/mail/mail.ts'
+import { smtpMail } from './adapters/mail/smtp.ts'
 import { argon2Passwords } from './adapters/passwords.ts'
 import { type Database, openPool } from './adapters/postgres.ts'
 import { hostedReleases } from './adapters/release-host.ts'
 import type { ReleaseSource } from './adapters/releases.ts'
+import { type Show, shownMail } from './adapters/shown.ts'
 import { openSigningKeys } from './adapters/signing-keys.ts'
 import { tokensOf } from './adapters/tokens.ts'
 import { totpOf } from './adapters/totp.ts'
@@ -91,6 +94,19 @@ function releasesOf({ binarySource, binaryDir = '', releaseHost }: Config): Rele
   return binarySource === 'local' ? localReleases(binaryDir) : hostedReleases(releaseHost)
 }
 
+/** Where none is configured no mail is queued; one that was queued before waits for a server that sends. */
+const noMail: Mailer = {
+  send: async () => {
+    throw new Error('SMTP_URL is not set')
+  },
+  close: () => undefined,
+}
+
+function mailerOf({ mail }: Config, show: Show): Mailer {
+  if (!mail) return noMail
+  return mail.driver === 'smtp' ? smtpMail(mail) : shownMail(show)
+}
+
 /** Work that was started after an answer; closing waits for it. */
 function backgroundWork() {
   const running = new Set<Promise<unknown>>()
@@ -113,7 +129,12 @@ function backgroundWork() {
 export async function openCore(
   config: Config,
   bus: Bus,
-  options: { clock?: Clock; onRedisError?: (error: Error) => void } = {},
+  options: {
+    clock?: Clock
+    onRedisError?: (error: Error) => void
+    /** told of each mail that no server is configured for; default: it is shown to nobody */
+    show?: Show
+  } = {},
 ): Promise<Core> {
   const clock = options.clock ?? systemClock
   const pools = openPools(config)
@@ -128,6 +149,7 @@ export async function openCore(
     const tokens = tokensOf(openKeySet(config.keysDir, 'jwt'), config.publicUrl, clock)
     const callers = await openCallers(pools.app, bus)
     const background = backgroundWork()
+    const mailer = mailerOf(config, options.show ?? (() => undefined))
     const ports: Core['ports'] = {
       config,
       clock,
@@ -137,6 +159,7 @@ export async function openCore(
       passwords: argon2Passwords(),
       totp: totpOf(clock),
       secrets,
+      mailer,
       signingKeys: openSigningKeys(config.keysDir),
       releases: releasesOf(config),
       updates: new UpdateDesk(config.pipeline),
@@ -154,6 +177,7 @@ export async function openCore(
     const closeAll = async () => {
       callers.close()
       await background.done()
+      mailer.close()
       redis?.disconnect()
       await pools.close()
     }

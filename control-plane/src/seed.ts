@@ -195,9 +195,9 @@ async function makeAdmin(
   const recoveryCodes = makeRecoveryCodes()
   const codeHashes = recoveryCodes.map((code) => recoveryCodeHash(userId, code))
   await db.run`
-    insert into users (id, email, name, status, password_hash, password_changed_at, mfa_method, totp_secret,
-      recovery_code_hashes)
-    values (${userId}, ${adminEmail}, ${adminName}, 'active', ${passwordHash}, now(), 'totp',
+    insert into users (id, email, name, status, password_hash, password_changed_at, email_verified_at, mfa_method,
+      totp_secret, recovery_code_hashes)
+    values (${userId}, ${adminEmail}, ${adminName}, 'active', ${passwordHash}, now(), now(), 'totp',
       ${secrets.seal(totpSecret, totpPlace(userId))}, ${db.sql.array(codeHashes)})`
   await db.run`
     insert into partner_memberships (partner_id, user_id, role_id, org_access)
