@@ -96,6 +96,14 @@ const Environment = z.object({
     'github.com objects.githubusercontent.com release-assets.githubusercontent.com',
   ),
 
+  /** where mail goes out: `smtp://user:password@host:587`, with STARTTLS beyond this machine, or `smtps://` */
+  SMTP_URL: Url('smtp:', 'smtps:').optional(),
+  /** who it is from: an address, or `Name <address>` */
+  MAIL_FROM: z
+    .string()
+    .regex(/^([^<>\r\n]+<)?[^\s<>@]+@[^\s<>@]+>?$/, 'not an address or Name <address>')
+    .optional(),
+
   ENABLE_REGISTRATION: flag(false),
   ENABLE_2FA: flag(true),
   /** between two heartbeats of an agent */
@@ -132,6 +140,7 @@ const secrets = [
   'REDIS_URL',
   'EDGE_SHARED_KEY',
   'RELEASE_TOKEN',
+  'SMTP_URL',
 ] as const
 
 function withSecrets(env: Record<string, string | undefined>) {
@@ -141,6 +150,13 @@ function withSecrets(env: Record<string, string | undefined>) {
     if (error instanceof SecretFileError) throw new ConfigError(error.message)
     throw error
   }
+}
+
+/** How mail leaves: by SMTP; without a server it is shown to the host, except in production, where none is sent. */
+function mailOf(env: z.output<typeof Environment>) {
+  if (env.SMTP_URL !== undefined)
+    return { driver: 'smtp', url: env.SMTP_URL, from: env.MAIL_FROM ?? '' } as const
+  return env.NODE_ENV === 'production' ? undefined : ({ driver: 'shown' } as const)
 }
 
 /** The configuration of one process. @throws ConfigError for the first variable that is wrong */
@@ -157,6 +173,8 @@ export function readConfig(variables: Record<string, string | undefined>) {
   const env = parsed.data
   if (env.BINARY_SOURCE === 'local' && env.BINARY_DIR === undefined)
     throw new ConfigError('BINARY_DIR: is not set, and BINARY_SOURCE is local')
+  if (env.SMTP_URL !== undefined && env.MAIL_FROM === undefined)
+    throw new ConfigError('MAIL_FROM: is not set, and SMTP_URL is')
   const publicUrl = (env.PUBLIC_URL ?? `http://${env.HOST}:${env.PORT}`).replace(/\/+$/, '')
   return {
     environment: env.NODE_ENV,
@@ -189,6 +207,7 @@ export function readConfig(variables: Record<string, string | undefined>) {
       token: env.RELEASE_TOKEN,
       assetHosts: env.RELEASE_ASSET_HOSTS,
     },
+    mail: mailOf(env),
     enableRegistration: env.ENABLE_REGISTRATION,
     enable2fa: env.ENABLE_2FA,
     heartbeatIntervalMs: env.HEARTBEAT_INTERVAL_MS,

@@ -4,10 +4,13 @@ import { v7 as uuid } from 'uuid'
 import { type Clock, systemClock } from './adapters/clock.ts'
 import { openKeySet } from './adapters/keys.ts'
 import { localReleases } from './adapters/binaries.ts'
+import type { Mailer } from './adapters/mail/mail.ts'
+import { smtpMail } from './adapters/mail/smtp.ts'
 import { argon2Passwords } from './adapters/passwords.ts'
 import { type Database, openPool } from './adapters/postgres.ts'
 import { hostedReleases } from './adapters/release-host.ts'
 import type { ReleaseSource } from './adapters/releases.ts'
+import { type Show, shownMail } from './adapters/shown.ts'
 import { openSigningKeys } from './adapters/signing-keys.ts'
 import { tokensOf } from './adapters/tokens.ts'
 import { totpOf } from './adapters/totp.ts'
@@ -93,6 +96,19 @@ function releasesOf({ binarySource, binaryDir = '', releaseHost }: Config): Rele
   return binarySource === 'local' ? localReleases(binaryDir) : hostedReleases(releaseHost)
 }
 
+/** Where none is configured no mail is queued; one that was queued before waits for a server that sends. */
+const noMail: Mailer = {
+  send: async () => {
+    throw new Error('SMTP_URL is not set')
+  },
+  close: () => undefined,
+}
+
+function mailerOf({ mail }: Config, show: Show): Mailer {
+  if (!mail) return noMail
+  return mail.driver === 'smtp' ? smtpMail(mail) : shownMail(show)
+}
+
 /** Work that was started after an answer; closing waits for it. */
 function backgroundWork() {
   const running = new Set<Promise<unknown>>()
@@ -120,6 +136,8 @@ export async function openCore(
     onRedisError?: (error: Error) => void
     /** uses of API keys that could not be written; they are kept and tried again */
     onUsesUnwritten?: (error: unknown) => void
+    /** told of each mail that no server is configured for; default: it is shown to nobody */
+    show?: Show
   } = {},
 ): Promise<Core> {
   const clock = options.clock ?? systemClock
@@ -138,6 +156,7 @@ export async function openCore(
     const apiKeys = await openApiKeys(pools.app, bus, limits)
     const keyUses = new KeyUses(pools.app, (error) => options.onUsesUnwritten?.(error))
     const background = backgroundWork()
+    const mailer = mailerOf(config, options.show ?? (() => undefined))
     const ports: Core['ports'] = {
       config,
       clock,
@@ -147,6 +166,7 @@ export async function openCore(
       passwords: argon2Passwords(),
       totp: totpOf(clock),
       secrets,
+      mailer,
       signingKeys: openSigningKeys(config.keysDir),
       releases: releasesOf(config),
       updates: new UpdateDesk(config.pipeline),
@@ -168,6 +188,7 @@ export async function openCore(
       apiKeys.close()
       await background.done()
       await keyUses.close()
+      mailer.close()
       redis?.disconnect()
       await pools.close()
     }

@@ -723,6 +723,17 @@ create table svc.sites (
 alter table svc.sites enable row level security;
 alter table svc.sites force row level security;
 
+create table svc.user_tokens (
+  user_id uuid not null,
+  purpose text not null,
+  token_hash bytea not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  constraint user_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['invite'::text, 'reset_password'::text]))),
+  constraint user_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id) ON DELETE CASCADE,
+  constraint user_tokens_pkey PRIMARY KEY (user_id, purpose)
+);
+
 create table svc.users (
   id uuid not null,
   email text not null,
@@ -742,6 +753,7 @@ create table svc.users (
   last_login_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  email_verified_at timestamp with time zone,
   constraint users_email_check CHECK (((length(email) <= 255) AND (email = lower(email)))),
   constraint users_mfa_method_check CHECK ((mfa_method = ANY (ARRAY['totp'::text, 'sms'::text]))),
   constraint users_name_check CHECK ((length(name) <= 255)),
@@ -791,6 +803,7 @@ CREATE INDEX schedule_entries_due ON svc.schedule_entries USING btree (due_at) W
 CREATE INDEX schedule_runs_age ON svc.schedule_runs USING btree (enqueued_at);
 CREATE UNIQUE INDEX sites_name ON svc.sites USING btree (partner_id, org_id, lower(name));
 CREATE INDEX sites_newest ON svc.sites USING btree (partner_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX user_tokens_hash ON svc.user_tokens USING btree (token_hash);
 CREATE UNIQUE INDEX users_email ON svc.users USING btree (email);
 
 -- policies
@@ -1006,6 +1019,19 @@ AS $function$
     where m.user_id = account) h
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.issue_user_token(account uuid, for_purpose text, token bytea, at timestamp with time zone, until timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  insert into user_tokens (user_id, purpose, token_hash, created_at, expires_at)
+    values (account, for_purpose, token, at, until)
+  on conflict (user_id, purpose) do update set token_hash = excluded.token_hash, created_at = excluded.created_at,
+    expires_at = excluded.expires_at
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.load_caller(p_user uuid)
  RETURNS jsonb
  LANGUAGE sql
@@ -1132,6 +1158,18 @@ AS $function$
   select s.secret, s.recovery_codes from mfa_setups s where s.user_id = account and s.expires_at > at
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.read_user_token(for_purpose text, token bytea, at timestamp with time zone)
+ RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_method text, auth_epoch integer, platform_admin boolean, partner_id uuid, org_id uuid)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method, u.auth_epoch, u.platform_admin, h.partner_id, h.org_id
+  from user_tokens t join users u on u.id = t.user_id left join lateral svc.homes_of(u.id) h on h.place = 1
+  where t.token_hash = token and t.purpose = for_purpose and t.expires_at > at
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.renew_second_factor(account uuid, family uuid, at timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -1196,6 +1234,17 @@ CREATE OR REPLACE FUNCTION svc.second_factor_of(account uuid)
  SET "app.scope" TO '"system"'
 AS $function$
   select u.mfa_method, u.totp_secret from users u where u.id = account
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.set_password(account uuid, hash text, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update users u set password_hash = hash, password_changed_at = at, updated_at = at where u.id = account;
+  delete from user_tokens t where t.user_id = account;
 $function$;
 
 CREATE OR REPLACE FUNCTION svc.store_successor(family uuid, used bytea, token bytea, at timestamp with time zone, idle_until timestamp with time zone, retry_key bytea, answer bytea)
@@ -1357,6 +1406,20 @@ AS $function$
   select exists (select from used)
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.use_user_token(for_purpose text, token bytea, at timestamp with time zone)
+ RETURNS uuid
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with used as (
+    delete from user_tokens t where t.token_hash = token and t.purpose = for_purpose and t.expires_at > at
+    returning t.user_id)
+  update users u set email_verified_at = coalesce(u.email_verified_at, at) from used where u.id = used.user_id
+  returning u.id
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.write_audit(p_row jsonb)
  RETURNS void
  LANGUAGE sql
@@ -1457,6 +1520,7 @@ grant insert, select on svc.sealing_keys to svc_worker;
 grant select, update on svc.shard_leases to svc_worker;
 grant delete, insert, select, update on svc.sites to svc_app;
 grant delete, insert, select, update on svc.sites to svc_worker;
+grant delete, select on svc.user_tokens to svc_worker;
 grant insert, select, update on svc.users to svc_worker;
 grant delete, insert, select, update on svc.workers to svc_worker;
 grant update (told_at) on svc.database_lives to svc_app;
@@ -1465,7 +1529,7 @@ grant select (id, partner_id, org_id, site_id, hostname, hostname_key, display_n
 grant select (id, partner_id, org_id, site_id, name, max_usage, usage_count, expires_at, revoked_at, created_by, created_at) on svc.enrollment_keys to svc_app;
 grant update (is_latest) on svc.release_assets to svc_app;
 grant update (is_latest) on svc.release_assets to svc_worker;
-grant select (id, email, name, status, avatar_url, password_changed_at, phone_number, phone_verified, mfa_method, last_login_at, created_at, updated_at) on svc.users to svc_app;
+grant select (id, email, name, status, avatar_url, password_changed_at, phone_number, phone_verified, mfa_method, last_login_at, created_at, updated_at, email_verified_at) on svc.users to svc_app;
 grant execute on routine svc.begin_mfa_setup(uuid,bytea,bytea,bytea[],timestamp with time zone) to svc_app;
 grant execute on routine svc.close_mfa_challenge(bytea) to svc_app;
 grant execute on routine svc.confirm_mfa_setup(uuid,bytea,bigint,timestamp with time zone) to svc_app;
@@ -1473,12 +1537,14 @@ grant execute on routine svc.database_identity() to svc_worker;
 grant execute on routine svc.end_sessions(uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_worker;
+grant execute on routine svc.issue_user_token(uuid,text,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.load_caller(uuid) to svc_app;
 grant execute on routine svc.login_account(text) to svc_app;
 grant execute on routine svc.open_mfa_challenge(uuid,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.open_session(uuid,integer,uuid,uuid,uuid,bytea,boolean,timestamp with time zone,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.own_account(uuid) to svc_app;
 grant execute on routine svc.pending_mfa_setup(uuid,timestamp with time zone) to svc_app;
+grant execute on routine svc.read_user_token(text,bytea,timestamp with time zone) to svc_app;
 grant execute on routine svc.renew_second_factor(uuid,uuid,timestamp with time zone) to svc_app;
 grant execute on routine svc.scope() to svc_app;
 grant execute on routine svc.scope() to svc_worker;
@@ -1495,6 +1561,7 @@ grant execute on routine svc.scope_system() to svc_worker;
 grant execute on routine svc.scope_whole_partner() to svc_app;
 grant execute on routine svc.scope_whole_partner() to svc_worker;
 grant execute on routine svc.second_factor_of(uuid) to svc_app;
+grant execute on routine svc.set_password(uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.store_successor(uuid,bytea,bytea,timestamp with time zone,timestamp with time zone,bytea,bytea) to svc_app;
 grant execute on routine svc.try_mfa_challenge(bytea,timestamp with time zone,integer) to svc_app;
 grant execute on routine svc.upgrade_password_hash(uuid,text,text) to svc_app;
@@ -1502,4 +1569,5 @@ grant execute on routine svc.use_enrollment_key(bytea) to svc_app;
 grant execute on routine svc.use_recovery_code(uuid,bytea) to svc_app;
 grant execute on routine svc.use_refresh_token(bytea,bytea,timestamp with time zone,interval,interval) to svc_app;
 grant execute on routine svc.use_totp_step(uuid,bigint) to svc_app;
+grant execute on routine svc.use_user_token(text,bytea,timestamp with time zone) to svc_app;
 grant execute on routine svc.write_audit(jsonb) to svc_app;

@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify'
 import type { Sql } from 'postgres'
+import { isOpen } from './access.ts'
 import { writeRefusals } from './audit.ts'
 import { clientOf } from './call.ts'
 import { ApiError, type ErrorCode } from './errors.ts'
@@ -12,6 +13,7 @@ const denials: ReadonlySet<ErrorCode> = new Set([
   'CONTEXT_REQUIRED',
   'FULL_ACCESS_REQUIRED',
   'IP_NOT_ALLOWED',
+  'DELEGATION_CEILING',
 ])
 
 /**
@@ -25,10 +27,13 @@ export async function auditDenial(
   error: unknown,
 ): Promise<void> {
   const { caller } = request
-  if (!(error instanceof ApiError) || !denials.has(error.code) || !('id' in caller.actor)) return
+  if (!(error instanceof ApiError) || !denials.has(error.code)) return
+  // Of an open route it is not the caller who is refused, but what the request brings along.
+  if (isOpen(route.can) || !('id' in caller.actor)) return
   if (await isOverLimit(ports, caller.actor.id)) return
   const { scope } = caller
-  const details = { method: route.method, path: route.path, needs: route.can, code: error.code }
+  const beyond = error.code === 'DELEGATION_CEILING' ? { beyond: error.details } : {}
+  const details = { method: route.method, path: route.path, needs: route.can, code: error.code, ...beyond }
   const partner = scope.kind === 'tenant' ? { partnerId: scope.partnerId } : {}
   const refusal = {
     action: 'authorization.denied',

@@ -24,12 +24,15 @@ export const catalogue = {
   CONTEXT_REQUIRED: [403, 'The user belongs to no partner and no organization.'],
   FULL_ACCESS_REQUIRED: [
     403,
-    'Users and roles are managed only with access to all organizations of the partner.',
+    'Users and roles are managed only with access to all organizations of the partner, or to all sites and groups of the organization.',
+  ],
+  DELEGATION_CEILING: [
+    403,
+    'Nobody gives or takes away more than they hold: `details` names each permission that the caller lacks, or what else of an API key goes beyond.',
   ],
   MFA_REQUIRED: [403, 'The endpoint demands a second factor checked within the last ten minutes.'],
   MFA_MANDATORY: [403, 'The organization requires MFA: it cannot be disabled.'],
   MFA_METHOD_FORBIDDEN: [403, 'The organization does not allow this second factor.'],
-  DELEGATION_CEILING: [403, 'More would be granted than the caller holds; `details` says what.'],
   IP_NOT_ALLOWED: [403, 'The API key may not be used from this address.'],
   SETTING_LOCKED: [
     403,
@@ -45,6 +48,7 @@ export const catalogue = {
   ],
   ALREADY_PENDING: [409, 'The device already has such a command pending.'],
   ALREADY_EXISTS: [409, 'Another one with the same distinguishing value exists.'],
+  LAST_ADMINISTRATOR: [409, 'The partner would be left without anybody who may do everything.'],
   DEVICE_OFFLINE: [409, 'An answer from the device is awaited, but it is offline.'],
   SITE_NOT_EMPTY: [409, 'The site still has devices, or enrollment keys that work; `details` counts them.'],
   DEVICE_LIMIT_REACHED: [403, 'The organization, or its partner, has as many devices as it is allowed.'],

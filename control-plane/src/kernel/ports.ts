@@ -1,5 +1,6 @@
 import type { Bus } from '@svc/proto/bus'
 import type { Clock } from '../adapters/clock.ts'
+import type { Mailer } from '../adapters/mail/mail.ts'
 import type { ReleaseSource } from '../adapters/releases.ts'
 import type { Passwords } from '../adapters/passwords.ts'
 import type { SigningKeys } from '../adapters/signing-keys.ts'
@@ -23,6 +24,8 @@ export interface Ports {
   passwords: Passwords
   totp: Totp
   secrets: Secrets
+  /** what sends mail; whoever has one to send calls `queueMail` */
+  mailer: Mailer
   /** Ed25519 keys that sign commands */
   signingKeys: SigningKeys
   /** where releases of agents come from */

@@ -30,6 +30,11 @@ const doors = {
   use_refresh_token: ['svc_app'],
   store_successor: ['svc_app'],
   end_sessions: ['svc_app'],
+  // mailed links, and what they are for
+  issue_user_token: ['svc_app'],
+  read_user_token: ['svc_app'],
+  use_user_token: ['svc_app'],
+  set_password: ['svc_app'],
   // agents
   use_enrollment_key: ['svc_app'],
   // the job queue: its tables are closed to the API, and a job belongs to no tenant

@@ -20,7 +20,14 @@ const harmless = [
   'schedule_entries.key', // what an entry is for
 ]
 /** Tables that hold nothing but credentials: the API reaches them through functions alone. */
-const closed = ['refresh_families', 'refresh_tokens', 'mfa_challenges', 'mfa_setups', 'sealing_keys']
+const closed = [
+  'refresh_families',
+  'refresh_tokens',
+  'mfa_challenges',
+  'mfa_setups',
+  'user_tokens',
+  'sealing_keys',
+]
 
 const credentials = columns
   .map(({ table, name }) => ({ table, name, full: `${table}.${name}` }))

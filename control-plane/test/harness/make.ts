@@ -94,8 +94,9 @@ export function makeFor(db: WorkerDb, owner: Database) {
     } = more
     await db.tx(
       (tx) => tx.run`
-      insert into users (id, email, name, status, platform_admin, password_hash)
-      values (${id}, ${email}, ${`User ${id.slice(-6)}`}, ${status}, ${platformAdmin}, ${passwordHash})`,
+      insert into users (id, email, name, status, platform_admin, password_hash, email_verified_at)
+      values (${id}, ${email}, ${`User ${id.slice(-6)}`}, ${status}, ${platformAdmin}, ${passwordHash},
+        ${status === 'invited' ? null : new Date()})`,
     )
     return { id, email }
   }

@@ -1,4 +1,4 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { signCommand, svc } from '@svc/proto'
 import { type Bus, MemoryBus, names } from '@svc/proto/bus'
 import type { Sql } from 'postgres'
@@ -7,6 +7,9 @@ import { v7 as uuid } from 'uuid'
 import { type Database, openPool } from '../../src/adapters/postgres.ts'
 import type { SigningKeys } from '../../src/adapters/signing-keys.ts'
 import { UpdateDesk } from '../../src/engines/updates/desk.ts'
+import { shownMail, type Shown } from '../../src/adapters/shown.ts'
+import type { MailPorts } from '../../src/engines/mail/queue.ts'
+import { secretsOf } from '../../src/engines/secrets/envelope.ts'
 import { inboxCounters } from '../../src/inbox/counters.ts'
 import type { Log, StreamDeps } from '../../src/inbox/inbox.ts'
 import type { ShardLease } from '../../src/inbox/lease.ts'
@@ -24,7 +27,9 @@ export interface TestPipeline {
   /** role svc_worker */
   pool: Database
   bus: Bus
-  deps: StreamDeps & { ports: StreamDeps['ports'] & { node: string }; metrics: Registry }
+  deps: StreamDeps & { ports: StreamDeps['ports'] & MailPorts & { node: string }; metrics: Registry }
+  /** mail that jobs sent */
+  mailed: Shown[]
   publicKey: ReturnType<typeof generateKeyPairSync>['publicKey']
   partnerId: string
   orgId: string
@@ -60,7 +65,16 @@ export async function openPipeline(
   const metrics = new Registry()
   const pipeline = Pipeline.parse(numbers)
   const config = { pipeline, releaseKeys: [{ keyId: releaseKeyId }] }
-  const ports = { bus, signingKeys: keys, updates: new UpdateDesk(pipeline), config, node: 'test' }
+  const mailed: Shown[] = []
+  const ports = {
+    bus,
+    signingKeys: keys,
+    updates: new UpdateDesk(pipeline),
+    config,
+    node: 'test',
+    secrets: secretsOf({ id: '0a0b0c0d', key: randomBytes(32) }),
+    mailer: shownMail((shown) => mailed.push(shown)),
+  }
   const [partnerId, orgId, siteId] = [uuid(), uuid(), uuid()]
   await sql`insert into partners (id, name, slug) values (${partnerId}, 'P', 'p')`
   await sql`insert into organizations (id, partner_id, name, slug) values (${orgId}, ${partnerId}, 'O', 'o')`
@@ -72,6 +86,7 @@ export async function openPipeline(
     pool,
     bus,
     deps: { db, ports, log, counters: inboxCounters(metrics), metrics },
+    mailed,
     publicKey,
     partnerId,
     orgId,

@@ -1,13 +1,11 @@
-import { holds } from '../../../kernel/access.ts'
 import { isRangeWithin, requireRange } from '../../../kernel/address-ranges.ts'
+import { requireWithin } from '../../../kernel/ceiling.ts'
 import type { Caller } from '../../../kernel/context.ts'
 import { ApiError } from '../../../kernel/errors.ts'
-import { type Permission, permissionCatalogue } from '../../../kernel/permissions.ts'
+import { allPermissions, type Right } from '../../../kernel/rights.ts'
 
 /** Everything that a key can be given: the catalogue, and so never everything at once. */
-const supportedScopes: readonly string[] = Object.entries(permissionCatalogue).flatMap(
-  ([resource, actions]) => actions.map((action) => `${resource}:${action}`),
-)
+const supportedScopes: readonly string[] = allPermissions
 
 /** @throws ApiError VALIDATION_ERROR that names those which there are not, and lists those which there are */
 export function requireKnown(scopes: readonly string[]): void {
@@ -40,19 +38,19 @@ export interface Grant {
  * @throws ApiError DELEGATION_CEILING
  */
 export function requireCeiling(caller: Caller, { scopes = [], expiresAt, ipAllowlist }: Grant): void {
-  const lacking = scopes.filter((scope) => !holds(caller, scope as Permission))
-  const beyond: Record<string, unknown>[] = lacking.map((scope) => ({ field: 'scopes', scope }))
+  requireWithin(caller, scopes as readonly Right[], 'the API key')
   const { key } = caller
-  if (key && expiresAt && expiresAt > key.expiresAt) {
-    beyond.push({ field: 'expiresAt', latest: key.expiresAt.toISOString() })
+  if (!key) return
+  if (expiresAt && expiresAt > key.expiresAt) {
+    throw wider({ field: 'expiresAt', latest: key.expiresAt.toISOString() })
   }
-  const ranges = key?.ipAllowlist
-  if (ranges && ipAllowlist !== undefined) {
-    const isInside = ipAllowlist?.every((range) => isRangeWithin(requireRange(range), ranges))
-    if (!isInside) beyond.push({ field: 'ipAllowlist' })
-  }
-  if (beyond.length === 0) return
-  throw new ApiError('DELEGATION_CEILING', 'an API key is not given more than its maker holds', {
-    details: beyond,
-  })
+  const ranges = key.ipAllowlist
+  if (!ranges || ipAllowlist === undefined) return
+  const isInside = ipAllowlist?.every((range) => isRangeWithin(requireRange(range), ranges))
+  if (!isInside) throw wider({ field: 'ipAllowlist' })
 }
+
+const wider = (detail: Record<string, unknown>) =>
+  new ApiError('DELEGATION_CEILING', 'what an API key makes or changes is held to its own limits', {
+    details: [detail],
+  })

@@ -15,7 +15,7 @@ const idleMs = 7 * dayMs
 const absoluteMs = 30 * dayMs
 
 /** 256 random bits, opaque; only the SHA-256 is stored. The prefix tells leak scanners what they found. */
-export const newToken = (prefix: 'svcr' | 'svct'): string =>
+export const newToken = (prefix: 'svcr' | 'svct' | 'svcl'): string =>
   `${prefix}_${randomBytes(32).toString('base64url')}`
 
 /** Until when an unused token of a session lives that ends at `until` at the latest. */
