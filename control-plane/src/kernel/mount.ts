@@ -62,12 +62,19 @@ interface Outcome {
 
 const noAnswer = ''
 
+/** A path that ends with a slash is the same without it: `/orgs/` is what people write `/orgs`. */
+export const pathsOf = (path: string): string[] => (path.endsWith('/') ? [path, path.slice(0, -1)] : [path])
+
 /** Every endpoint goes through these steps, in this order; `mount` is their list. */
 export function mount(app: FastifyInstance, kernel: Kernel, route: Route, prefix: string): void {
+  for (const path of pathsOf(route.path)) mountAt(app, kernel, route, prefix + path)
+}
+
+function mountAt(app: FastifyInstance, kernel: Kernel, route: Route, url: string): void {
   const mounted: Mounted = { kernel, route, text: route.returns ? serializer(route.returns) : () => noAnswer }
   app.route({
     method: route.method,
-    url: prefix + route.path,
+    url,
     exposeHeadRoute: route.method === 'GET' && !route.writes,
     ...(route.download && { handlerTimeout: downloadTimeoutMs }),
     onRequest: async (request, reply) => {

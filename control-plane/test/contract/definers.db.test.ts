@@ -37,6 +37,9 @@ const doors = {
   set_password: ['svc_app'],
   // agents
   use_enrollment_key: ['svc_app'],
+  devices_of_partner: ['svc_app'], // an enrollment sees its own organization alone
+  // tenants that are suspended or given up: the tables of logins are closed to the API
+  end_tenant_sessions: ['svc_app'],
   // the job queue: its tables are closed to the API, and a job belongs to no tenant
   enqueue: ['svc_app', 'svc_worker'],
 } as const

@@ -9,9 +9,22 @@ import { fetchTrusted } from '../../../src/engines/updates/trust.ts'
 import { writeRelease } from '../../../../tools/release/write.ts'
 
 /** What ids of requests name. */
-export type Kind = 'organization' | 'site' | 'device' | 'command' | 'apiKey' | 'enrollmentKey' | 'deviceGroup'
+export type Kind =
+  | 'partner'
+  | 'organization'
+  | 'spareOrganization'
+  | 'site'
+  | 'emptySite'
+  | 'device'
+  | 'command'
+  | 'apiKey'
+  | 'enrollmentKey'
+  | 'deviceGroup'
 
-/** One of each kind, belonging together: the command is the device's, the device is the site's. `enrollmentSecret` is no id. */
+/**
+ * One of each kind, belonging together: the command is the device's, the device is the site's. `enrollmentSecret` is no id. The partner,
+ * the spare organization of the place's partner and the empty site may be given up: nothing else is theirs.
+ */
 export type Things = Record<Kind | 'enrollmentSecret', string>
 
 export type Where = 'own' | 'sibling' | 'foreign' | 'deleted' | 'absent'
@@ -45,8 +58,11 @@ async function living(app: TestApp, sql: Sql, at: Site): Promise<Things> {
   const key = await app.make.enrollmentKey(at)
   await command(sql, at, device.id, 'succeeded') // so that a list of its commands has two
   return {
+    partner: await app.make.partner(),
     organization: at.orgId,
+    spareOrganization: (await app.make.org(at.partnerId)).orgId,
     site: at.siteId,
+    emptySite: (await app.make.site(at)).siteId,
     device: device.id,
     command: await command(sql, at, device.id, 'queued'),
     apiKey: (await app.make.apiKey(at, keyScopes)).id,
@@ -62,9 +78,18 @@ async function deleted(app: TestApp, sql: Sql, at: Site): Promise<Things> {
   await sql`update svc.organizations set deleted_at = now() where id = ${gone.orgId}`
   const device = await app.make.device(at, { lifecycle: 'decommissioned' })
   const key = await app.make.enrollmentKey(at, { revoked: true })
+  const spare = await app.make.org(at.partnerId)
+  const partner = await app.make.partner()
+  await sql`update svc.organizations set deleted_at = now() where id = ${spare.orgId}`
+  await sql`update svc.partners set deleted_at = now(), status = 'churned' where id = ${partner}`
+  const empty = await app.make.site(at)
+  await sql`update svc.sites set deleted_at = now() where id in (${empty.siteId}, ${gone.siteId})`
   return {
+    partner,
     organization: gone.orgId,
+    spareOrganization: spare.orgId,
     site: gone.siteId,
+    emptySite: empty.siteId,
     device: device.id,
     command: await command(sql, at, device.id, 'cancelled'),
     apiKey: (await app.make.apiKey(at, { ...keyScopes, revoked: true })).id,
@@ -75,8 +100,11 @@ async function deleted(app: TestApp, sql: Sql, at: Site): Promise<Things> {
 }
 
 const absent = (): Things => ({
+  partner: crypto.randomUUID(),
   organization: crypto.randomUUID(),
+  spareOrganization: crypto.randomUUID(),
   site: crypto.randomUUID(),
+  emptySite: crypto.randomUUID(),
   device: crypto.randomUUID(),
   command: crypto.randomUUID(),
   apiKey: crypto.randomUUID(),

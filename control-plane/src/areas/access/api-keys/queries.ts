@@ -71,3 +71,8 @@ export const replaceSecret = (db: Db, id: string, secret: NewSecret) => db.one<A
     member_org = ${secret.memberOrg}, generation = k.generation + 1, usage_count = 0, last_used_at = null, updated_at = now()
   where ${db.visible('k')} and k.id = ${id}
   returning ${columns(db)}`
+
+export const revokeIn = (db: Db, whose: { partnerId: string; orgId?: string | undefined }) => db.run`
+  update api_keys k set revoked_at = now(), updated_at = now()
+  where ${db.visible('k')} and k.partner_id = ${whose.partnerId} and k.revoked_at is null
+    ${whose.orgId ? db.sql`and k.org_id = ${whose.orgId}` : db.sql``}`

@@ -1,6 +1,7 @@
 import { tokenHash } from '@svc/proto'
 import { v7 as uuid } from 'uuid'
 import { makeApiKey, prefixOf } from '../../../kernel/api-key-text.ts'
+import { changed } from '../../../kernel/changed.ts'
 import { type AuditSubject, type Ctx, userBehind } from '../../../kernel/context.ts'
 import { ApiError } from '../../../kernel/errors.ts'
 import { requireCeiling, requireKnown } from './ceiling.ts'
@@ -86,8 +87,8 @@ export async function changeApiKey(
   requireKnown(body.scopes ?? [])
   const added = body.scopes?.filter((scope) => !key.scopes.includes(scope))
   requireCeiling(ctx.caller, { scopes: added, expiresAt, ipAllowlist: body.ipAllowlist })
-  const changes = { ...rest, ...(expiresAt && { expiresAt }) } as Partial<KeyChanges>
-  const row = await updateApiKey(db, key.id, { ...key, ...changes })
+  const changes = { ...rest, expiresAt }
+  const row = await updateApiKey(db, key.id, changed<KeyChanges>(key, changes))
   ctx.audited(subjectOf(key, key.partnerId, changes))
   ctx.after(() => ports.apiKeys.changed())
   return row

@@ -65,3 +65,12 @@ export const replaceKey = (
   update enrollment_keys k set key_hash = ${keyHash}, usage_count = 0, max_usage = ${maxUsage}, expires_at = ${expiresAt}
   where ${db.visible('k')} and k.id = ${id}
   returning ${columns(db)}`
+
+export const revokeIn = (
+  db: Db,
+  whose: { partnerId: string; orgId?: string | undefined; siteId?: string | undefined },
+) => db.run`
+  update enrollment_keys k set revoked_at = now()
+  where ${db.visible('k')} and k.partner_id = ${whose.partnerId} and k.revoked_at is null
+    ${whose.orgId ? db.sql`and k.org_id = ${whose.orgId}` : db.sql``}
+    ${whose.siteId ? db.sql`and k.site_id = ${whose.siteId}` : db.sql``}`
