@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { rangeText, readRange } from '../../../kernel/address-ranges.ts'
+import { notEmpty } from '../../../kernel/changed.ts'
 import { label } from '../../../kernel/text.ts'
 
 export const ApiKeyStatus = z.enum(['active', 'revoked', 'expired'])
@@ -111,6 +112,6 @@ export const UpdateApiKey = z
     rateLimit: rateLimit.optional().describe(words.rateLimit),
     ipAllowlist: IpAllowlist.optional().describe(words.ipAllowlist),
   })
-  .refine((changes) => Object.keys(changes).length > 0, { path: ['name'], message: 'nothing to change' })
+  .refine(...notEmpty)
   .meta({ id: 'UpdateApiKey', examples: [{ rateLimit: 60 }] })
 export type UpdateApiKey = z.output<typeof UpdateApiKey>

@@ -5,7 +5,7 @@ import { changed } from '../../../kernel/changed.ts'
 import { type AuditSubject, type Ctx, userBehind } from '../../../kernel/context.ts'
 import { ApiError } from '../../../kernel/errors.ts'
 import { requireCeiling, requireKnown } from './ceiling.ts'
-import { expiryOf } from '../expiry.ts'
+import { dayMs, expiryOf } from '../expiry.ts'
 import { placeOf } from './place.ts'
 import {
   insertApiKey,
@@ -18,7 +18,7 @@ import {
 } from './queries.ts'
 import type { ApiKey, CreateApiKey, NewApiKey, UpdateApiKey } from './schema.ts'
 
-const defaultDays = 90
+const lives = { usualMs: 90 * dayMs }
 
 type LockedKey = ApiKey & { partnerId: string }
 type Anybody = Pick<Ctx, 'actor' | 'caller'>
@@ -49,7 +49,7 @@ export async function createApiKey(
   const { db, body, ports } = ctx
   const { name, scopes, rateLimit, ipAllowlist } = body
   requireKnown(scopes)
-  const expiresAt = expiryOf(body.expiresAt, ports.clock.now(), defaultDays)
+  const expiresAt = expiryOf(body.expiresAt, ports.clock.now(), lives)
   const place = await placeOf(ctx, body.orgId)
   if (!place) return undefined
   requireCeiling(ctx.caller, { scopes, expiresAt, ipAllowlist })
@@ -83,7 +83,7 @@ export async function changeApiKey(
   if (!key) return undefined
   requireActive(key, 'changed')
   const { expiresAt: wanted, ...rest } = body
-  const expiresAt = wanted === undefined ? undefined : expiryOf(wanted, ports.clock.now(), defaultDays)
+  const expiresAt = wanted === undefined ? undefined : expiryOf(wanted, ports.clock.now(), lives)
   requireKnown(body.scopes ?? [])
   const added = body.scopes?.filter((scope) => !key.scopes.includes(scope))
   requireCeiling(ctx.caller, { scopes: added, expiresAt, ipAllowlist: body.ipAllowlist })

@@ -45,11 +45,17 @@ export const CreateEnrollmentKey = z
     name: label(255).describe('1 to 255 characters, to tell keys apart'),
     orgId: z.uuid().describe('The organization of the site'),
     siteId: z.uuid().describe('The site that devices enroll into'),
-    maxUsage: maxUsage.default(50).describe('Devices that it may enroll, 1 to 100,000; null is any number'),
+    maxUsage: maxUsage
+      .optional()
+      .describe(
+        'Devices that it may enroll, 1 to 100,000; null is any number. 50, or what the settings say, when left out',
+      ),
     expiresAt: z.iso
       .datetime({ offset: true })
       .optional()
-      .describe('RFC 3339; in the future and at most 365 days away. 7 days from now when left out'),
+      .describe(
+        'RFC 3339; in the future and at most 365 days away, or as many minutes as the settings say. 7 days from now, or what the settings say, when left out',
+      ),
   })
   .meta({
     id: 'CreateEnrollmentKey',

@@ -3,12 +3,27 @@ import { tokenHash } from '@svc/proto'
 import { v7 as uuid } from 'uuid'
 import type { Ctx } from '../../../kernel/context.ts'
 import { ApiError } from '../../../kernel/errors.ts'
+import type { Db } from '../../../kernel/tenancy.ts'
 import { partnerOfSite } from '../../tenancy/orgs/sites/service.ts'
-import { expiryOf } from '../expiry.ts'
+import { settingsOf } from '../../tenancy/orgs/organizations/settings.ts'
+import { dayMs, expiryOf, type Lives } from '../expiry.ts'
 import { insertEnrollmentKey, lockEnrollmentKey, replaceKey, revokeEnrollmentKey } from './queries.ts'
 import type { CreateEnrollmentKey, EnrollmentKey, NewEnrollmentKey, RotateEnrollmentKey } from './schema.ts'
 
-const defaultDays = 7
+const usualMs = 7 * dayMs
+const usualDevices = 50
+const minuteMs = 60_000
+
+/** What the tenant has set for keys that are not told otherwise, and at most. */
+async function defaultsOf(db: Db, orgId: string): Promise<{ lives: Lives; devices: number }> {
+  const { defaults = {} } = await settingsOf(db, orgId)
+  const { defaultEnrollmentTtlMinutes: ttl, maxEnrollmentLinkTtlMinutes: most } = defaults
+  const lives = {
+    usualMs: ttl === undefined ? usualMs : ttl * minuteMs,
+    mostMs: most === undefined ? undefined : most * minuteMs,
+  }
+  return { lives, devices: defaults.defaultEnrollmentDeviceCount ?? usualDevices }
+}
 
 /** `svce_` and 256 random bits. Only its SHA-256 is stored. */
 export const makeEnrollmentKey = (): string => `svce_${randomBytes(32).toString('base64url')}`
@@ -23,11 +38,12 @@ export async function createEnrollmentKey(
   ctx: Ctx<Record<string, never>, unknown, CreateEnrollmentKey>,
 ): Promise<NewEnrollmentKey | undefined> {
   const { db, body, actor, ports } = ctx
-  const expiresAt = expiryOf(body.expiresAt, ports.clock.now(), defaultDays)
   const partnerId = await partnerOfSite(db, body)
   if (!partnerId) return undefined
+  const { lives, devices } = await defaultsOf(db, body.orgId)
+  const expiresAt = expiryOf(body.expiresAt, ports.clock.now(), lives)
   const key = makeEnrollmentKey()
-  const { orgId, siteId, name, maxUsage } = body
+  const { orgId, siteId, name, maxUsage = devices } = body
   const row = await insertEnrollmentKey(db, {
     id: uuid(),
     partnerId,
@@ -71,7 +87,7 @@ export async function endEnrollmentKey(ctx: Ctx<{ id: string }>): Promise<{ succ
 
 /**
  * A new secret and a new count for a key that is not revoked, be it used up or expired; the secret before is dead at once. What the
- * body leaves out stays; an end that is past is seven days from now.
+ * body leaves out stays; instead of an end that is past there is a usual life from now.
  *
  * @throws ApiError 400 KEY_NOT_ACTIVE
  */
@@ -83,8 +99,9 @@ export async function rotateEnrollmentKey(
   if (!before) return undefined
   requireUnrevoked(before, 'rotated')
   const now = ports.clock.now()
+  const { lives } = await defaultsOf(db, before.orgId)
   const keepsEnd = body.expiresAt === undefined && before.expiresAt > now
-  const expiresAt = keepsEnd ? before.expiresAt : expiryOf(body.expiresAt, now, defaultDays)
+  const expiresAt = keepsEnd ? before.expiresAt : expiryOf(body.expiresAt, now, lives)
   const maxUsage = body.maxUsage === undefined ? before.maxUsage : body.maxUsage
   const key = makeEnrollmentKey()
   const row = await replaceKey(db, before.id, { keyHash: tokenHash(key), maxUsage, expiresAt })

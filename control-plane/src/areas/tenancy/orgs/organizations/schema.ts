@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { notEmpty } from '../../../../kernel/changed.ts'
 import { label } from '../../../../kernel/text.ts'
 import { SettingsChange, SettingsShown } from '../settings/schema.ts'
 import { Slug } from '../slug.ts'
@@ -97,7 +98,7 @@ export const UpdateOrganization = z
       .describe('`YYYY-MM-DD`, the last day; the partner’s to decide'),
     settings: SettingsChange.optional().describe('The fields that are to change'),
   })
-  .refine((changes) => Object.keys(changes).length > 0, { path: ['name'], message: 'nothing to change' })
+  .refine(...notEmpty)
   .meta({
     id: 'UpdateOrganization',
     examples: [{ maxDevices: 500, settings: { language: 'fr-FR', security: { requireMfa: true } } }],

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { notEmpty } from '../../../../kernel/changed.ts'
 import { label } from '../../../../kernel/text.ts'
 import { SettingsChange, SettingsShown } from '../settings/schema.ts'
 import { Slug } from '../slug.ts'
@@ -53,7 +54,7 @@ export const UpdateOwnPartner = z
     name: label(255).optional().describe(words.name),
     settings: SettingsChange.optional().describe('The fields that are to change'),
   })
-  .refine((changes) => Object.keys(changes).length > 0, { path: ['name'], message: 'nothing to change' })
+  .refine(...notEmpty)
   .meta({ id: 'UpdateOwnPartner', examples: [{ settings: { security: { requireMfa: true } } }] })
 export type UpdateOwnPartner = z.output<typeof UpdateOwnPartner>
 
@@ -69,6 +70,6 @@ export const UpdatePartner = z
     maxDevices: limit.optional().describe(words.maxDevices),
     settings: SettingsChange.optional().describe('The fields that are to change'),
   })
-  .refine((changes) => Object.keys(changes).length > 0, { path: ['name'], message: 'nothing to change' })
+  .refine(...notEmpty)
   .meta({ id: 'UpdatePartner', examples: [{ status: 'suspended' }] })
 export type UpdatePartner = z.output<typeof UpdatePartner>

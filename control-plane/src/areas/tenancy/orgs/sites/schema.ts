@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { notEmpty } from '../../../../kernel/changed.ts'
 import { label } from '../../../../kernel/text.ts'
 import { TimeZone } from '../time-zone.ts'
 
@@ -71,6 +72,6 @@ export const UpdateSite = z
     address: Address.nullable().optional().describe('Where it is; null: not known'),
     contact: Contact.nullable().optional().describe('Whom to call there; null: nobody'),
   })
-  .refine((changes) => Object.keys(changes).length > 0, { path: ['name'], message: 'nothing to change' })
+  .refine(...notEmpty)
   .meta({ id: 'UpdateSite', examples: [{ name: 'Head office, second floor' }] })
 export type UpdateSite = z.output<typeof UpdateSite>
