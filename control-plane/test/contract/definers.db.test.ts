@@ -29,7 +29,7 @@ const doors = {
   store_successor: ['svc_app'],
   end_sessions: ['svc_app'],
   // mailed links, and what they are for
-  issue_user_token: ['svc_app'],
+  issue_user_token: ['svc_app', 'svc_worker'],
   read_user_token: ['svc_app'],
   use_user_token: ['svc_app'],
   set_password: ['svc_app'],
@@ -39,6 +39,22 @@ const doors = {
   change_own_profile: ['svc_app'],
   change_account: ['svc_app'],
   end_membership_sessions: ['svc_app'],
+  // passwords, phones, registration
+  password_of: ['svc_app'],
+  change_password: ['svc_app'],
+  security_of: ['svc_app'],
+  renew_login: ['svc_app'],
+  disable_second_factor: ['svc_app'],
+  replace_recovery_codes: ['svc_app'],
+  begin_phone_check: ['svc_app'],
+  try_phone_code: ['svc_app'],
+  use_phone_code: ['svc_app'],
+  set_phone: ['svc_app'],
+  enable_sms_factor: ['svc_app'],
+  sms_challenge: ['svc_app'],
+  set_challenge_code: ['svc_app'],
+  register_account: ['svc_app'],
+  register_partner: ['svc_app'],
   // agents
   use_enrollment_key: ['svc_app'],
   // the job queue: its tables are closed to the API, and a job belongs to no tenant
