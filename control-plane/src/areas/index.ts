@@ -1,5 +1,8 @@
 import type { Route } from '../kernel/route.ts'
 import auth from './access/auth/routes.ts'
+import permissions from './access/permissions/routes.ts'
+import roles from './access/roles/routes.ts'
+import users from './access/users/routes.ts'
 import enrollmentKeys from './access/enrollment-keys/routes.ts'
 import fleet from './fleet/index.ts'
 import orgs from './tenancy/orgs/routes.ts'
@@ -8,6 +11,9 @@ import orgs from './tenancy/orgs/routes.ts'
 export const routes: readonly Route[] = [
   // access: who may come in
   ...auth,
+  ...users,
+  ...roles,
+  ...permissions,
   ...enrollmentKeys,
   // tenancy: whose things they are
   ...orgs,

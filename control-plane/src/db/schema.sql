@@ -789,16 +789,22 @@ CREATE INDEX devices_org ON svc.devices USING btree (partner_id, org_id, hostnam
 CREATE INDEX devices_site ON svc.devices USING btree (site_id);
 CREATE INDEX enrollment_keys_newest ON svc.enrollment_keys USING btree (partner_id, created_at DESC, id DESC);
 CREATE INDEX idempotency_old ON svc.idempotency USING btree (created_at);
+CREATE INDEX organization_memberships_org ON svc.organization_memberships USING btree (partner_id, org_id);
+CREATE INDEX organization_memberships_role ON svc.organization_memberships USING btree (partner_id, role_id);
 CREATE INDEX organizations_newest ON svc.organizations USING btree (partner_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE UNIQUE INDEX organizations_slug ON svc.organizations USING btree (partner_id, slug) WHERE (deleted_at IS NULL);
 CREATE INDEX outbox_owed ON svc.outbox USING btree (at, id) WHERE (relayed_at IS NULL);
 CREATE INDEX outbox_relayed ON svc.outbox USING btree (relayed_at) WHERE (relayed_at IS NOT NULL);
+CREATE INDEX partner_memberships_role ON svc.partner_memberships USING btree (partner_id, role_id);
 CREATE INDEX rate_limits_over ON svc.rate_limits USING btree (resets_at);
 CREATE INDEX refresh_families_user ON svc.refresh_families USING btree (user_id) WHERE (revoked_at IS NULL);
 CREATE INDEX refresh_tokens_family ON svc.refresh_tokens USING btree (family_id);
 CREATE UNIQUE INDEX release_assets_latest ON svc.release_assets USING btree (kind, os, arch) WHERE is_latest;
 CREATE INDEX releases_newest ON svc.releases USING btree (created_at DESC, id DESC);
 CREATE INDEX revocations_at ON svc.revocations USING btree (at);
+CREATE UNIQUE INDEX roles_name ON svc.roles USING btree (partner_id, org_id, lower(name)) NULLS NOT DISTINCT;
+CREATE INDEX roles_newest ON svc.roles USING btree (partner_id, created_at DESC, id DESC);
+CREATE INDEX roles_parent ON svc.roles USING btree (partner_id, parent_role_id) WHERE (parent_role_id IS NOT NULL);
 CREATE INDEX schedule_entries_due ON svc.schedule_entries USING btree (due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX schedule_runs_age ON svc.schedule_runs USING btree (enqueued_at);
 CREATE UNIQUE INDEX sites_name ON svc.sites USING btree (partner_id, org_id, lower(name));
@@ -898,6 +904,18 @@ create policy member on svc.users as permissive for all to public
 
 -- routines
 
+CREATE OR REPLACE FUNCTION svc.activate_account(account uuid, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with activated as (
+    update users u set status = 'active', updated_at = at where u.id = account and u.status <> 'disabled' returning 1)
+  select exists (select from activated)
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.begin_mfa_setup(account uuid, sealed_secret bytea, sealed_codes bytea, code_hashes bytea[], until timestamp with time zone)
  RETURNS void
  LANGUAGE sql
@@ -909,6 +927,39 @@ AS $function$
     values (account, sealed_secret, sealed_codes, code_hashes, until)
   on conflict (user_id) do update set secret = excluded.secret, recovery_codes = excluded.recovery_codes,
     recovery_code_hashes = excluded.recovery_code_hashes, expires_at = excluded.expires_at
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.change_account(account uuid, partner uuid, org uuid, new_name text, new_status text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+begin
+  -- Whoever adds a membership of this account meanwhile waits for the row that its foreign key locks.
+  perform from users u where u.id = account and not u.platform_admin for update;
+  if not found
+    or exists (select from partner_memberships m where m.user_id = account and (m.partner_id <> partner or org is not null))
+    or exists (select from organization_memberships m where m.user_id = account
+      and (m.partner_id <> partner or (org is not null and m.org_id <> org))) then
+    return false;
+  end if;
+  update users u set name = coalesce(new_name, u.name), status = coalesce(new_status, u.status), updated_at = at
+    where u.id = account;
+  return true;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.change_own_profile(account uuid, new_name text, new_avatar text, with_avatar boolean, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update users u set name = coalesce(new_name, u.name),
+    avatar_url = case when with_avatar then new_avatar else u.avatar_url end, updated_at = at
+  where u.id = account
 $function$;
 
 CREATE OR REPLACE FUNCTION svc.close_mfa_challenge(token bytea)
@@ -956,6 +1007,17 @@ begin
   return cluster || '/' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) || '/'
     || (select oid::text from pg_database where datname = current_database());
 end $function$;
+
+CREATE OR REPLACE FUNCTION svc.end_membership_sessions(account uuid, partner uuid, org uuid, reason text, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update refresh_families f set revoked_at = at, revoked_reason = reason
+  where f.user_id = account and f.partner_id = partner and f.org_id is not distinct from org and f.revoked_at is null
+$function$;
 
 CREATE OR REPLACE FUNCTION svc.end_sessions(account uuid, reason text, at timestamp with time zone)
  RETURNS integer
@@ -1018,6 +1080,24 @@ AS $function$
       join svc.partners p on p.id = m.partner_id and p.status in ('pending', 'active')
     where m.user_id = account) h
 $function$;
+
+CREATE OR REPLACE FUNCTION svc.invite_account(fresh_id uuid, mail text, display text, at timestamp with time zone)
+ RETURNS TABLE(id uuid, name text, status text, fresh boolean)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+begin
+  insert into users (id, email, name, status, created_at, updated_at) values (fresh_id, mail, display, 'invited', at, at)
+    on conflict (email) do nothing;
+  update users u set status = 'invited', name = display, password_hash = null, auth_epoch = u.auth_epoch + 1, updated_at = at
+    where u.email = mail and u.status = 'active' and u.email_verified_at is null and not u.platform_admin
+      and not exists (select from partner_memberships m where m.user_id = u.id)
+      and not exists (select from organization_memberships m where m.user_id = u.id);
+  return query select u.id, u.name, u.status, u.id = fresh_id from users u where u.email = mail;
+end $function$;
 
 CREATE OR REPLACE FUNCTION svc.issue_user_token(account uuid, for_purpose text, token bytea, at timestamp with time zone, until timestamp with time zone)
  RETURNS void
@@ -1082,12 +1162,18 @@ BEGIN ATOMIC
             FROM (chain c
               JOIN svc.role_permissions p ON ((p.role_id = c.role_id)))
            GROUP BY c.holder
+         ), demanded AS (
+          SELECT c.holder,
+             bool_or(r.force_mfa) AS force_mfa
+            FROM (chain c
+              JOIN svc.roles r ON ((r.id = c.role_id)))
+           GROUP BY c.holder
          )
   SELECT jsonb_build_object('email', u.email, 'status', u.status, 'authEpoch', u.auth_epoch, 'platformAdmin', u.platform_admin, 'hasTotp', (u.totp_secret IS NOT NULL), 'sessions', COALESCE(( SELECT jsonb_agg(jsonb_build_object('id', f.id, 'mfaAt', f.mfa_at)) AS jsonb_agg
             FROM svc.refresh_families f
-           WHERE ((f.user_id = u.id) AND (f.revoked_at IS NULL) AND (f.expires_at > now()))), '[]'::jsonb), 'memberships', COALESCE(( SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'id', m.id, 'partnerId', m.partner_id, 'roleId', m.role_id, 'forceMfa', r.force_mfa, 'orgAccess', m.org_access, 'orgIds', m.org_ids, 'siteIds', m.site_ids, 'deviceGroupIds', m.device_group_ids, 'permissions', COALESCE(g.permissions, '[]'::jsonb))) ORDER BY m.created_at, m.id) AS jsonb_agg
+           WHERE ((f.user_id = u.id) AND (f.revoked_at IS NULL) AND (f.expires_at > now()))), '[]'::jsonb), 'memberships', COALESCE(( SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'id', m.id, 'partnerId', m.partner_id, 'roleId', m.role_id, 'forceMfa', d.force_mfa, 'orgAccess', m.org_access, 'orgIds', m.org_ids, 'siteIds', m.site_ids, 'deviceGroupIds', m.device_group_ids, 'permissions', COALESCE(g.permissions, '[]'::jsonb))) ORDER BY m.created_at, m.id) AS jsonb_agg
             FROM ((memberships m
-              JOIN svc.roles r ON ((r.id = m.role_id)))
+              JOIN demanded d ON ((d.holder = m.role_id)))
               LEFT JOIN granted g ON ((g.holder = m.role_id)))), '[]'::jsonb)) AS jsonb_build_object
     FROM svc.users u
    WHERE (u.id = load_caller.p_user);
@@ -1487,13 +1573,13 @@ grant delete, insert, select, update on svc.job_pools to svc_worker;
 grant insert, select, update on svc.job_tasks to svc_worker;
 grant delete, select on svc.mfa_challenges to svc_worker;
 grant delete, select on svc.mfa_setups to svc_worker;
-grant select on svc.organization_memberships to svc_app;
+grant delete, insert, select, update on svc.organization_memberships to svc_app;
 grant delete, insert, select, update on svc.organization_memberships to svc_worker;
 grant insert, select, update on svc.organizations to svc_app;
 grant insert, select, update on svc.organizations to svc_worker;
 grant insert, select on svc.outbox to svc_app;
 grant delete, insert, select, update on svc.outbox to svc_worker;
-grant select on svc.partner_memberships to svc_app;
+grant delete, insert, select, update on svc.partner_memberships to svc_app;
 grant delete, insert, select, update on svc.partner_memberships to svc_worker;
 grant select, update on svc.partners to svc_app;
 grant insert, select, update on svc.partners to svc_worker;
@@ -1507,9 +1593,9 @@ grant insert, select on svc.releases to svc_app;
 grant insert, select on svc.releases to svc_worker;
 grant insert on svc.revocations to svc_app;
 grant delete, insert, select on svc.revocations to svc_worker;
-grant select on svc.role_permissions to svc_app;
+grant delete, insert, select on svc.role_permissions to svc_app;
 grant delete, insert, select on svc.role_permissions to svc_worker;
-grant select on svc.roles to svc_app;
+grant delete, insert, select, update on svc.roles to svc_app;
 grant insert, select, update on svc.roles to svc_worker;
 grant delete, insert, select, update on svc.schedule_entries to svc_app;
 grant delete, insert, select, update on svc.schedule_entries to svc_worker;
@@ -1530,13 +1616,18 @@ grant select (id, partner_id, org_id, site_id, name, max_usage, usage_count, exp
 grant update (is_latest) on svc.release_assets to svc_app;
 grant update (is_latest) on svc.release_assets to svc_worker;
 grant select (id, email, name, status, avatar_url, password_changed_at, phone_number, phone_verified, mfa_method, last_login_at, created_at, updated_at, email_verified_at) on svc.users to svc_app;
+grant execute on routine svc.activate_account(uuid,timestamp with time zone) to svc_app;
 grant execute on routine svc.begin_mfa_setup(uuid,bytea,bytea,bytea[],timestamp with time zone) to svc_app;
+grant execute on routine svc.change_account(uuid,uuid,uuid,text,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.change_own_profile(uuid,text,text,boolean,timestamp with time zone) to svc_app;
 grant execute on routine svc.close_mfa_challenge(bytea) to svc_app;
 grant execute on routine svc.confirm_mfa_setup(uuid,bytea,bigint,timestamp with time zone) to svc_app;
 grant execute on routine svc.database_identity() to svc_worker;
+grant execute on routine svc.end_membership_sessions(uuid,uuid,uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.end_sessions(uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_worker;
+grant execute on routine svc.invite_account(uuid,text,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.issue_user_token(uuid,text,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.load_caller(uuid) to svc_app;
 grant execute on routine svc.login_account(text) to svc_app;

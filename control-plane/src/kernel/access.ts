@@ -18,6 +18,7 @@ export function authorize(route: Route, caller: Caller, now: Date, enable2fa: bo
   if (isOpen(route.can)) return
   if (caller.kind === 'nobody') throw new ApiError('UNAUTHENTICATED', 'a credential is needed')
   requirePermission(route.can, caller)
+  if (route.fullAccess) requireFullAccess(caller)
   if (caller.mustEnrolMfa && !route.mfaExempt) {
     throw new ApiError('MFA_ENROLLMENT_REQUIRED', 'the role demands a TOTP authenticator', {
       details: [{ enroll: 'POST /api/v1/auth/mfa/setup' }],
@@ -36,6 +37,18 @@ function requirePermission(can: Can, caller: Caller) {
   } else if (!caller.membership) {
     throw new ApiError('CONTEXT_REQUIRED', 'partner or organization context required')
   } else if (!holds(caller, can)) throw new ApiError('FORBIDDEN', `permission ${can} is needed`)
+}
+
+/** Of the partner: all organizations. Of an organization: all sites and device groups. */
+function requireFullAccess({ membership, scope }: Caller) {
+  if (scope.kind !== 'tenant')
+    throw new ApiError('CONTEXT_REQUIRED', 'partner or organization context required')
+  if (membership?.kind === 'organization') {
+    if (!scope.siteIds && !scope.deviceGroupIds) return
+    throw new ApiError('FULL_ACCESS_REQUIRED', 'full organization access required')
+  }
+  if (scope.orgs === 'all') return
+  throw new ApiError('FULL_ACCESS_REQUIRED', 'full partner organization access required')
 }
 
 /** API keys have no second factor; it is asked of people alone. */

@@ -43,6 +43,7 @@ export function route<
     ...(spec.limit !== undefined && { limit: spec.limit }),
     ...(spec.mfaExempt && { mfaExempt: true }),
     ...(spec.freshMfa && { freshMfa: true }),
+    ...(spec.fullAccess && { fullAccess: true }),
     audit: spec.audit ?? false,
     writes,
     params: Object.fromEntries(pathParams(path).map((param) => [param, own[param] ?? paramSchema(param)])),

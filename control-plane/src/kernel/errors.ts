@@ -23,7 +23,11 @@ export const catalogue = {
   CONTEXT_REQUIRED: [403, 'The user belongs to no partner and no organization.'],
   FULL_ACCESS_REQUIRED: [
     403,
-    'Users and roles are managed only with access to all organizations of the partner.',
+    'Users and roles are managed only with access to all organizations of the partner, or to all sites and groups of the organization.',
+  ],
+  DELEGATION_CEILING: [
+    403,
+    'Nobody gives or takes away more than they hold: `details` names each permission that the caller lacks.',
   ],
   MFA_REQUIRED: [403, 'The endpoint demands a second factor checked within the last ten minutes.'],
   MFA_MANDATORY: [403, 'The organization requires MFA: it cannot be disabled.'],
@@ -37,6 +41,7 @@ export const catalogue = {
   ],
   ALREADY_PENDING: [409, 'The device already has such a command pending.'],
   ALREADY_EXISTS: [409, 'Another one with the same distinguishing value exists.'],
+  LAST_ADMINISTRATOR: [409, 'The partner would be left without anybody who may do everything.'],
   DEVICE_OFFLINE: [409, 'An answer from the device is awaited, but it is offline.'],
   DEVICE_LIMIT_REACHED: [403, 'The organization has as many devices as it is allowed.'],
   PAYLOAD_TOO_LARGE: [

@@ -136,6 +136,15 @@ export const limits = {
     store: 'postgres',
     counts: 'requests',
   },
+  // Invitations are mails to whomever their sender names.
+  invite: {
+    of: 'invitations by this user',
+    per: ['user'],
+    points: 200,
+    seconds: hour,
+    store: 'redis',
+    counts: 'requests',
+  },
   refresh: {
     of: 'token refreshes from this address',
     per: ['ip'],

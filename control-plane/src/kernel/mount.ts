@@ -130,6 +130,9 @@ async function answer(mounted: Mounted, request: FastifyRequest, reply: FastifyR
     call.decorate(reply)
     if (outcome.download) return await sendDownload(request, reply, outcome.download)
     return await send(reply, outcome)
+  } catch (error) {
+    await auditDenial(kernel, route, request, error)
+    throw error
   } finally {
     // A guess counts as one even if it cannot be written down, and so answers something else.
     if (call.refusals.length > 0) request.taken = []

@@ -34,6 +34,8 @@ interface Common {
   mfaExempt?: true
   /** demands a second factor checked within ten minutes */
   freshMfa?: true
+  /** demands that the caller is limited to no part of their partner or organization (interface §Authentication 11) */
+  fullAccess?: true
 }
 
 /** A write says its audit action, or false with the reason why it leaves no row. */

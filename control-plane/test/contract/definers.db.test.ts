@@ -33,6 +33,12 @@ const doors = {
   read_user_token: ['svc_app'],
   use_user_token: ['svc_app'],
   set_password: ['svc_app'],
+  // accounts: they are nobody's property, and a tenant sees its members' alone
+  invite_account: ['svc_app'],
+  activate_account: ['svc_app'],
+  change_own_profile: ['svc_app'],
+  change_account: ['svc_app'],
+  end_membership_sessions: ['svc_app'],
   // passwords, phones, registration
   password_of: ['svc_app'],
   change_password: ['svc_app'],

@@ -11,8 +11,10 @@ export class Ref {
 /** Stands in a body for a text that no other request has. */
 export class Unique {
   readonly text: string
-  constructor(text: string) {
+  readonly tail: string
+  constructor(text: string, tail = '') {
     this.text = text
+    this.tail = tail
   }
 }
 
@@ -51,6 +53,30 @@ export const samples: Record<string, Sample> = {
   'POST /auth/mfa/setup': { ceremony: setUpMfa },
   'POST /auth/mfa/enable': { ceremony: enableMfa, endsLogin: true },
   'POST /auth/mfa/verify': { ceremony: verifyMfa },
+
+  'GET /users/me': {},
+  'PATCH /users/me': { body: { name: unique('Myself') } },
+  'GET /users': { lists: 'user', filters: { roleId: 'role', orgId: 'organization' } },
+  'GET /users/roles': { lists: 'role', filters: { orgId: 'organization' } },
+  'GET /users/:id': { params: { id: 'user' } },
+  'POST /users/invite': {
+    body: { email: new Unique('new.', '@example.com'), name: 'New', roleId: id('spareRole') },
+  },
+  'POST /users/resend-invite': { body: { userId: id('invitee') } },
+  'PATCH /users/:id': { params: { id: 'user' }, body: { name: unique('Renamed') } },
+  'DELETE /users/:id': { params: { id: 'user' }, filters: { orgId: 'organization' } },
+  'POST /users/:id/role': { params: { id: 'user' }, body: { roleId: id('spareRole') } },
+
+  'GET /roles': { lists: 'role', filters: { orgId: 'organization' } },
+  'POST /roles': { body: { name: unique('Role'), permissions: [] } },
+  'GET /roles/permissions/available': {},
+  'GET /roles/:id': { params: { id: 'role' } },
+  'PATCH /roles/:id': { params: { id: 'spareRole' }, body: { description: 'Changed' } },
+  'DELETE /roles/:id': { params: { id: 'spareRole' } },
+  'POST /roles/:id/clone': { params: { id: 'spareRole' }, body: { name: unique('Clone') } },
+  'GET /roles/:id/users': { params: { id: 'role' }, lists: 'user' },
+  'GET /roles/:id/effective-permissions': { params: { id: 'role' } },
+  'GET /permissions/catalog': { everybodys: true },
 
   'GET /orgs/organizations': { lists: 'organization' },
   'POST /orgs/organizations': { body: { name: unique('Customer') } },

@@ -9,9 +9,22 @@ import { fetchTrusted } from '../../../src/engines/updates/trust.ts'
 import { writeRelease } from '../../../../tools/release/write.ts'
 
 /** What ids of requests name. */
-export type Kind = 'organization' | 'site' | 'device' | 'command' | 'enrollmentKey' | 'deviceGroup'
+export type Kind =
+  | 'organization'
+  | 'site'
+  | 'device'
+  | 'command'
+  | 'enrollmentKey'
+  | 'deviceGroup'
+  | 'user'
+  | 'invitee'
+  | 'role'
+  | 'spareRole'
 
-/** One of each kind, belonging together: the command is the device's, the device is the site's. `enrollmentSecret` is no id. */
+/**
+ * One of each kind, belonging together: the command is the device's, the device is the site's; the user has the role, nobody has the
+ * spare one, and neither gives anything. `enrollmentSecret` is no id.
+ */
 export type Things = Record<Kind | 'enrollmentSecret', string>
 
 export type Where = 'own' | 'sibling' | 'foreign' | 'deleted' | 'absent'
@@ -49,7 +62,16 @@ async function living(app: TestApp, sql: Sql, at: Site): Promise<Things> {
     enrollmentKey: key.id,
     enrollmentSecret: key.key,
     deviceGroup: await app.make.group(at, [device.id]),
+    ...(await members(app, at)),
   }
+}
+
+/** Members of an organization, and its roles. */
+async function members({ make }: TestApp, at: Site) {
+  const [role, spareRole] = [await make.role(at, []), await make.role(at, [])]
+  const [user, invitee] = [await make.user(), await make.user({ status: 'invited' })]
+  for (const { id } of [user, invitee]) await make.orgMember({ ...at, userId: id, roleId: role })
+  return { user: user.id, invitee: invitee.id, role, spareRole }
 }
 
 /** A deleted organization and its site; a decommissioned device, its finished command and a revoked key in a living one. */
@@ -66,6 +88,7 @@ async function deleted(app: TestApp, sql: Sql, at: Site): Promise<Things> {
     enrollmentKey: key.id,
     enrollmentSecret: key.key,
     deviceGroup: await app.make.group(gone),
+    ...(await members(app, gone)),
   }
 }
 
@@ -77,6 +100,10 @@ const absent = (): Things => ({
   enrollmentKey: crypto.randomUUID(),
   enrollmentSecret: `svce_${randomBytes(32).toString('base64url')}`,
   deviceGroup: crypto.randomUUID(),
+  user: crypto.randomUUID(),
+  invitee: crypto.randomUUID(),
+  role: crypto.randomUUID(),
+  spareRole: crypto.randomUUID(),
 })
 
 /** Two releases that are registered, and one that is not yet. */

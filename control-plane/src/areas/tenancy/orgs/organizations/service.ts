@@ -2,6 +2,7 @@ import { v7 as uuid } from 'uuid'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
 import type { Scope } from '../../../../kernel/tenancy.ts'
+import { giveBuiltInRoles } from '../../../access/roles/built-in/service.ts'
 import { insertOrganization } from './queries.ts'
 import { type CreateOrganization, type Organization, Slug } from './schema.ts'
 
@@ -18,6 +19,7 @@ export async function createOrganization(
   const organization = await insertOrganization(ctx.db, { ...ctx.body, id: uuid(), partnerId, slug })
   if (!organization) throw slugTaken(ctx.body, slug)
   const { id, name } = organization
+  await giveBuiltInRoles(ctx.db, { partnerId, orgId: id })
   ctx.audited({ type: 'organization', id, name, partnerId, orgId: id })
   return organization
 }
