@@ -10,7 +10,10 @@ import { argon2Passwords } from './adapters/passwords.ts'
 import { type Database, openPool } from './adapters/postgres.ts'
 import { hostedReleases } from './adapters/release-host.ts'
 import type { ReleaseSource } from './adapters/releases.ts'
-import { type Show, shownMail } from './adapters/shown.ts'
+import { type Show, shownMail, shownSms } from './adapters/shown.ts'
+import { httpSms } from './adapters/sms/http.ts'
+import type { Sms } from './adapters/sms/sms.ts'
+import { twilioSms } from './adapters/sms/twilio.ts'
 import { openSigningKeys } from './adapters/signing-keys.ts'
 import { tokensOf } from './adapters/tokens.ts'
 import { totpOf } from './adapters/totp.ts'
@@ -107,6 +110,19 @@ function mailerOf({ mail }: Config, show: Show): Mailer {
   return mail.driver === 'smtp' ? smtpMail(mail) : shownMail(show)
 }
 
+function smsFor({ sms }: Config, show: Show): Sms | undefined {
+  switch (sms?.driver) {
+    case undefined:
+      return undefined
+    case 'log':
+      return shownSms(show)
+    case 'http':
+      return httpSms(sms)
+    case 'twilio':
+      return twilioSms(sms)
+  }
+}
+
 /** Work that was started after an answer; closing waits for it. */
 function backgroundWork() {
   const running = new Set<Promise<unknown>>()
@@ -132,7 +148,7 @@ export async function openCore(
   options: {
     clock?: Clock
     onRedisError?: (error: Error) => void
-    /** told of each mail that no server is configured for; default: it is shown to nobody */
+    /** told of each mail and text message that nothing is configured to send; default: they are shown to nobody */
     show?: Show
   } = {},
 ): Promise<Core> {
@@ -149,7 +165,8 @@ export async function openCore(
     const tokens = tokensOf(openKeySet(config.keysDir, 'jwt'), config.publicUrl, clock)
     const callers = await openCallers(pools.app, bus)
     const background = backgroundWork()
-    const mailer = mailerOf(config, options.show ?? (() => undefined))
+    const { show = () => undefined } = options
+    const mailer = mailerOf(config, show)
     const ports: Core['ports'] = {
       config,
       clock,
@@ -160,6 +177,7 @@ export async function openCore(
       totp: totpOf(clock),
       secrets,
       mailer,
+      sms: smsFor(config, show),
       signingKeys: openSigningKeys(config.keysDir),
       releases: releasesOf(config),
       updates: new UpdateDesk(config.pipeline),

@@ -86,6 +86,23 @@ export const limits = {
     store: 'postgres',
     counts: 'requests',
   },
+  // A text message costs money, and its reader's patience.
+  'phone-number': {
+    of: 'codes sent to this number',
+    per: ['phone'],
+    points: 3,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
+  'phone-user': {
+    of: 'codes asked for by this user',
+    per: ['user'],
+    points: 5,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
   'password-confirm': {
     of: 'wrong passwords from this user',
     per: ['user'],
@@ -106,6 +123,15 @@ export const limits = {
     of: 'password resets for this e-mail',
     per: ['email'],
     points: 3,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
+  // A token cannot be guessed; hashing a password for whoever comes is worth a limit.
+  'reset-password': {
+    of: 'new passwords from this address',
+    per: ['ip'],
+    points: 20,
     seconds: hour,
     store: 'postgres',
     counts: 'requests',
