@@ -104,6 +104,19 @@ const Environment = z.object({
     .regex(/^([^<>\r\n]+<)?[^\s<>@]+@[^\s<>@]+>?$/, 'not an address or Name <address>')
     .optional(),
 
+  /** how text messages leave: `log` shows them to the host, never in production; default there: not at all, elsewhere `log` */
+  SMS_DRIVER: z.enum(['log', 'http', 'twilio']).optional(),
+  /** of the driver `http`: where it posts; of `twilio`: the REST API */
+  SMS_URL: Url('http:', 'https:').optional(),
+  /** bearer token of `http`, auth token of `twilio` */
+  SMS_TOKEN: z.string().optional(),
+  /** of `twilio`: the account's SID */
+  SMS_ACCOUNT: z.string().optional(),
+  /** number or name that messages come from */
+  SMS_FROM: z.string().optional(),
+  /** countries (ISO 3166-1) whose numbers are written to; default: all. Fraud runs over numbers of few of them */
+  SMS_COUNTRIES: words.prefault(''),
+
   ENABLE_REGISTRATION: flag(false),
   ENABLE_2FA: flag(true),
   /** between two heartbeats of an agent */
@@ -141,6 +154,7 @@ const secrets = [
   'EDGE_SHARED_KEY',
   'RELEASE_TOKEN',
   'SMTP_URL',
+  'SMS_TOKEN',
 ] as const
 
 function withSecrets(env: Record<string, string | undefined>) {
@@ -157,6 +171,31 @@ function mailOf(env: z.output<typeof Environment>) {
   if (env.SMTP_URL !== undefined)
     return { driver: 'smtp', url: env.SMTP_URL, from: env.MAIL_FROM ?? '' } as const
   return env.NODE_ENV === 'production' ? undefined : ({ driver: 'shown' } as const)
+}
+
+/** How text messages leave; undefined: not at all. @throws ConfigError where the driver lacks something */
+function smsOf(env: z.output<typeof Environment>) {
+  const driver = env.SMS_DRIVER ?? (env.NODE_ENV === 'production' ? undefined : 'log')
+  const needed = (name: 'SMS_URL' | 'SMS_TOKEN' | 'SMS_ACCOUNT' | 'SMS_FROM') => {
+    const value = env[name]
+    if (value === undefined) throw new ConfigError(`${name}: is not set, and SMS_DRIVER is ${driver}`)
+    return value
+  }
+  switch (driver) {
+    case undefined:
+      return undefined
+    case 'log':
+      if (env.NODE_ENV === 'production')
+        throw new ConfigError('SMS_DRIVER: log is not for production: whoever reads the log could log in')
+      return { driver } as const
+    case 'http':
+      return { driver, url: needed('SMS_URL'), token: needed('SMS_TOKEN'), from: env.SMS_FROM } as const
+    case 'twilio': {
+      const url = env.SMS_URL ?? 'https://api.twilio.com'
+      const [account, token, from] = [needed('SMS_ACCOUNT'), needed('SMS_TOKEN'), needed('SMS_FROM')]
+      return { driver, url, account, token, from } as const
+    }
+  }
 }
 
 /** The configuration of one process. @throws ConfigError for the first variable that is wrong */
@@ -208,6 +247,8 @@ export function readConfig(variables: Record<string, string | undefined>) {
       assetHosts: env.RELEASE_ASSET_HOSTS,
     },
     mail: mailOf(env),
+    sms: smsOf(env),
+    smsCountries: env.SMS_COUNTRIES,
     enableRegistration: env.ENABLE_REGISTRATION,
     enable2fa: env.ENABLE_2FA,
     heartbeatIntervalMs: env.HEARTBEAT_INTERVAL_MS,

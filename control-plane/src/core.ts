@@ -10,7 +10,10 @@ import { argon2Passwords } from './adapters/passwords.ts'
 import { type Database, openPool } from './adapters/postgres.ts'
 import { hostedReleases } from './adapters/release-host.ts'
 import type { ReleaseSource } from './adapters/releases.ts'
-import { type Show, shownMail } from './adapters/shown.ts'
+import { type Show, shownMail, shownSms } from './adapters/shown.ts'
+import { httpSms } from './adapters/sms/http.ts'
+import type { Sms } from './adapters/sms/sms.ts'
+import { twilioSms } from './adapters/sms/twilio.ts'
 import { openSigningKeys } from './adapters/signing-keys.ts'
 import { tokensOf } from './adapters/tokens.ts'
 import { totpOf } from './adapters/totp.ts'
@@ -109,6 +112,19 @@ function mailerOf({ mail }: Config, show: Show): Mailer {
   return mail.driver === 'smtp' ? smtpMail(mail) : shownMail(show)
 }
 
+function smsFor({ sms }: Config, show: Show): Sms | undefined {
+  switch (sms?.driver) {
+    case undefined:
+      return undefined
+    case 'log':
+      return shownSms(show)
+    case 'http':
+      return httpSms(sms)
+    case 'twilio':
+      return twilioSms(sms)
+  }
+}
+
 /** Work that was started after an answer; closing waits for it. */
 function backgroundWork() {
   const running = new Set<Promise<unknown>>()
@@ -136,7 +152,7 @@ export async function openCore(
     onRedisError?: (error: Error) => void
     /** uses of API keys that could not be written; they are kept and tried again */
     onUsesUnwritten?: (error: unknown) => void
-    /** told of each mail that no server is configured for; default: it is shown to nobody */
+    /** told of each mail and text message that nothing is configured to send; default: they are shown to nobody */
     show?: Show
   } = {},
 ): Promise<Core> {
@@ -156,7 +172,8 @@ export async function openCore(
     const apiKeys = await openApiKeys(pools.app, bus, limits)
     const keyUses = new KeyUses(pools.app, (error) => options.onUsesUnwritten?.(error))
     const background = backgroundWork()
-    const mailer = mailerOf(config, options.show ?? (() => undefined))
+    const { show = () => undefined } = options
+    const mailer = mailerOf(config, show)
     const ports: Core['ports'] = {
       config,
       clock,
@@ -167,6 +184,7 @@ export async function openCore(
       totp: totpOf(clock),
       secrets,
       mailer,
+      sms: smsFor(config, show),
       signingKeys: openSigningKeys(config.keysDir),
       releases: releasesOf(config),
       updates: new UpdateDesk(config.pipeline),

@@ -5,18 +5,17 @@ import { enqueueNamed } from './engines/schedule/queue/enqueue.ts'
 import { startQueue } from './engines/schedule/queue/queue.ts'
 import { JobRunner } from './engines/schedule/runner.ts'
 import { DueWatch } from './engines/schedule/watch.ts'
-import type { MailPorts } from './engines/mail/queue.ts'
 import { inboxCounters } from './inbox/counters.ts'
 import type { Log, StreamDeps } from './inbox/inbox.ts'
 import { followOwedHints } from './inbox/owed-hints.ts'
 import { Roster } from './inbox/roster.ts'
-import { recurringJobs, tasks } from './jobs.ts'
+import { type JobDeps, recurringJobs, tasks } from './jobs.ts'
 import type { WorkerDb } from './kernel/db.ts'
 
 export interface WorkerDeps {
   /** of scope `system`, role `svc_worker` */
   db: WorkerDb
-  ports: StreamDeps['ports'] & MailPorts & { node: string }
+  ports: StreamDeps['ports'] & JobDeps['ports'] & { node: string }
   log: Log
   metrics: Registry
   /** what running jobs of the queue get at the end, in milliseconds; default 10 s */

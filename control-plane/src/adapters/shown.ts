@@ -1,4 +1,5 @@
 import type { Mailer } from './mail/mail.ts'
+import type { Sms } from './sms/sms.ts'
 
 /** What would have left the house, for whoever runs the server to read. */
 export interface Shown {
@@ -16,4 +17,9 @@ export type Show = (shown: Shown) => void
 export const shownMail = (show: Show): Mailer => ({
   send: async ({ to, subject, link }) => show({ by: 'mail', to: to.address, text: subject, link }),
   close: () => undefined,
+})
+
+/** The driver `log`: each text message is shown to the host. */
+export const shownSms = (show: Show): Sms => ({
+  send: async (to, text) => show({ by: 'sms', to, text, link: null }),
 })

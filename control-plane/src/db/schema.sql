@@ -403,6 +403,8 @@ create table svc.mfa_challenges (
   attempts integer not null default 0,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
+  sms_code_hash bytea,
+  sms_expires_at timestamp with time zone,
   constraint mfa_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
   constraint mfa_challenges_pkey PRIMARY KEY (token_hash)
 );
@@ -511,6 +513,16 @@ create table svc.partners (
 );
 alter table svc.partners enable row level security;
 alter table svc.partners force row level security;
+
+create table svc.phone_codes (
+  user_id uuid not null,
+  phone_number text not null,
+  code_hash bytea not null,
+  attempts integer not null default 0,
+  expires_at timestamp with time zone not null,
+  constraint phone_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id) ON DELETE CASCADE,
+  constraint phone_codes_pkey PRIMARY KEY (user_id)
+);
 
 create table svc.rate_limits (
   bucket text not null,
@@ -789,16 +801,22 @@ CREATE INDEX devices_org ON svc.devices USING btree (partner_id, org_id, hostnam
 CREATE INDEX devices_site ON svc.devices USING btree (site_id);
 CREATE INDEX enrollment_keys_newest ON svc.enrollment_keys USING btree (partner_id, created_at DESC, id DESC);
 CREATE INDEX idempotency_old ON svc.idempotency USING btree (created_at);
+CREATE INDEX organization_memberships_org ON svc.organization_memberships USING btree (partner_id, org_id);
+CREATE INDEX organization_memberships_role ON svc.organization_memberships USING btree (partner_id, role_id);
 CREATE INDEX organizations_newest ON svc.organizations USING btree (partner_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE UNIQUE INDEX organizations_slug ON svc.organizations USING btree (partner_id, slug) WHERE (deleted_at IS NULL);
 CREATE INDEX outbox_owed ON svc.outbox USING btree (at, id) WHERE (relayed_at IS NULL);
 CREATE INDEX outbox_relayed ON svc.outbox USING btree (relayed_at) WHERE (relayed_at IS NOT NULL);
+CREATE INDEX partner_memberships_role ON svc.partner_memberships USING btree (partner_id, role_id);
 CREATE INDEX rate_limits_over ON svc.rate_limits USING btree (resets_at);
 CREATE INDEX refresh_families_user ON svc.refresh_families USING btree (user_id) WHERE (revoked_at IS NULL);
 CREATE INDEX refresh_tokens_family ON svc.refresh_tokens USING btree (family_id);
 CREATE UNIQUE INDEX release_assets_latest ON svc.release_assets USING btree (kind, os, arch) WHERE is_latest;
 CREATE INDEX releases_newest ON svc.releases USING btree (created_at DESC, id DESC);
 CREATE INDEX revocations_at ON svc.revocations USING btree (at);
+CREATE UNIQUE INDEX roles_name ON svc.roles USING btree (partner_id, org_id, lower(name)) NULLS NOT DISTINCT;
+CREATE INDEX roles_newest ON svc.roles USING btree (partner_id, created_at DESC, id DESC);
+CREATE INDEX roles_parent ON svc.roles USING btree (partner_id, parent_role_id) WHERE (parent_role_id IS NOT NULL);
 CREATE INDEX schedule_entries_due ON svc.schedule_entries USING btree (due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX schedule_runs_age ON svc.schedule_runs USING btree (enqueued_at);
 CREATE UNIQUE INDEX sites_name ON svc.sites USING btree (partner_id, org_id, lower(name));
@@ -898,6 +916,18 @@ create policy member on svc.users as permissive for all to public
 
 -- routines
 
+CREATE OR REPLACE FUNCTION svc.activate_account(account uuid, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with activated as (
+    update users u set status = 'active', updated_at = at where u.id = account and u.status <> 'disabled' returning 1)
+  select exists (select from activated)
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.begin_mfa_setup(account uuid, sealed_secret bytea, sealed_codes bytea, code_hashes bytea[], until timestamp with time zone)
  RETURNS void
  LANGUAGE sql
@@ -910,6 +940,65 @@ AS $function$
   on conflict (user_id) do update set secret = excluded.secret, recovery_codes = excluded.recovery_codes,
     recovery_code_hashes = excluded.recovery_code_hashes, expires_at = excluded.expires_at
 $function$;
+
+CREATE OR REPLACE FUNCTION svc.begin_phone_check(account uuid, phone text, hash bytea, until timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  insert into phone_codes (user_id, phone_number, code_hash, expires_at) values (account, phone, hash, until)
+  on conflict (user_id) do update set phone_number = excluded.phone_number, code_hash = excluded.code_hash, attempts = 0,
+    expires_at = excluded.expires_at
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.change_account(account uuid, partner uuid, org uuid, new_name text, new_status text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+begin
+  -- Whoever adds a membership of this account meanwhile waits for the row that its foreign key locks.
+  perform from users u where u.id = account and not u.platform_admin for update;
+  if not found
+    or exists (select from partner_memberships m where m.user_id = account and (m.partner_id <> partner or org is not null))
+    or exists (select from organization_memberships m where m.user_id = account
+      and (m.partner_id <> partner or (org is not null and m.org_id <> org))) then
+    return false;
+  end if;
+  update users u set name = coalesce(new_name, u.name), status = coalesce(new_status, u.status), updated_at = at
+    where u.id = account;
+  return true;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.change_own_profile(account uuid, new_name text, new_avatar text, with_avatar boolean, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update users u set name = coalesce(new_name, u.name),
+    avatar_url = case when with_avatar then new_avatar else u.avatar_url end, updated_at = at
+  where u.id = account
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.change_password(account uuid, checked text, hash text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+begin
+  perform from users u where u.id = account and u.password_hash = checked for update;
+  if not found then return false; end if;
+  perform svc.set_password(account, hash, at);
+  return true;
+end $function$;
 
 CREATE OR REPLACE FUNCTION svc.close_mfa_challenge(token bytea)
  RETURNS boolean
@@ -956,6 +1045,44 @@ begin
   return cluster || '/' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) || '/'
     || (select oid::text from pg_database where datname = current_database());
 end $function$;
+
+CREATE OR REPLACE FUNCTION svc.disable_second_factor(account uuid, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with disabled as (
+    update users u set mfa_method = null, totp_secret = null, totp_last_step = null, phone_number = null,
+      phone_verified = false, recovery_code_hashes = '{}', updated_at = at
+    where u.id = account and u.mfa_method is not null returning 1)
+  select exists (select from disabled)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.enable_sms_factor(account uuid, hashes bytea[], at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with enabled as (
+    update users u set mfa_method = 'sms', recovery_code_hashes = hashes, updated_at = at
+    where u.id = account and u.mfa_method is null and u.phone_verified and u.phone_number is not null returning 1)
+  select exists (select from enabled)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.end_membership_sessions(account uuid, partner uuid, org uuid, reason text, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update refresh_families f set revoked_at = at, revoked_reason = reason
+  where f.user_id = account and f.partner_id = partner and f.org_id is not distinct from org and f.revoked_at is null
+$function$;
 
 CREATE OR REPLACE FUNCTION svc.end_sessions(account uuid, reason text, at timestamp with time zone)
  RETURNS integer
@@ -1018,6 +1145,26 @@ AS $function$
       join svc.partners p on p.id = m.partner_id and p.status in ('pending', 'active')
     where m.user_id = account) h
 $function$;
+
+CREATE OR REPLACE FUNCTION svc.invite_account(fresh_id uuid, mail text, display text, at timestamp with time zone)
+ RETURNS TABLE(id uuid, name text, status text, fresh boolean)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+begin
+  insert into users (id, email, name, status, created_at, updated_at) values (fresh_id, mail, display, 'invited', at, at)
+    on conflict (email) do nothing;
+  update users u set status = 'invited', name = display, password_hash = null, mfa_method = null, totp_secret = null,
+      totp_last_step = null, recovery_code_hashes = '{}', phone_number = null, phone_verified = false,
+      auth_epoch = u.auth_epoch + 1, updated_at = at
+    where u.email = mail and u.status = 'active' and u.email_verified_at is null and not u.platform_admin
+      and not exists (select from partner_memberships m where m.user_id = u.id)
+      and not exists (select from organization_memberships m where m.user_id = u.id);
+  return query select u.id, u.name, u.status, u.id = fresh_id from users u where u.email = mail;
+end $function$;
 
 CREATE OR REPLACE FUNCTION svc.issue_user_token(account uuid, for_purpose text, token bytea, at timestamp with time zone, until timestamp with time zone)
  RETURNS void
@@ -1082,12 +1229,18 @@ BEGIN ATOMIC
             FROM (chain c
               JOIN svc.role_permissions p ON ((p.role_id = c.role_id)))
            GROUP BY c.holder
+         ), demanded AS (
+          SELECT c.holder,
+             bool_or(r.force_mfa) AS force_mfa
+            FROM (chain c
+              JOIN svc.roles r ON ((r.id = c.role_id)))
+           GROUP BY c.holder
          )
   SELECT jsonb_build_object('email', u.email, 'status', u.status, 'authEpoch', u.auth_epoch, 'platformAdmin', u.platform_admin, 'hasTotp', (u.totp_secret IS NOT NULL), 'sessions', COALESCE(( SELECT jsonb_agg(jsonb_build_object('id', f.id, 'mfaAt', f.mfa_at)) AS jsonb_agg
             FROM svc.refresh_families f
-           WHERE ((f.user_id = u.id) AND (f.revoked_at IS NULL) AND (f.expires_at > now()))), '[]'::jsonb), 'memberships', COALESCE(( SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'id', m.id, 'partnerId', m.partner_id, 'roleId', m.role_id, 'forceMfa', r.force_mfa, 'orgAccess', m.org_access, 'orgIds', m.org_ids, 'siteIds', m.site_ids, 'deviceGroupIds', m.device_group_ids, 'permissions', COALESCE(g.permissions, '[]'::jsonb))) ORDER BY m.created_at, m.id) AS jsonb_agg
+           WHERE ((f.user_id = u.id) AND (f.revoked_at IS NULL) AND (f.expires_at > now()))), '[]'::jsonb), 'memberships', COALESCE(( SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'id', m.id, 'partnerId', m.partner_id, 'roleId', m.role_id, 'forceMfa', d.force_mfa, 'orgAccess', m.org_access, 'orgIds', m.org_ids, 'siteIds', m.site_ids, 'deviceGroupIds', m.device_group_ids, 'permissions', COALESCE(g.permissions, '[]'::jsonb))) ORDER BY m.created_at, m.id) AS jsonb_agg
             FROM ((memberships m
-              JOIN svc.roles r ON ((r.id = m.role_id)))
+              JOIN demanded d ON ((d.holder = m.role_id)))
               LEFT JOIN granted g ON ((g.holder = m.role_id)))), '[]'::jsonb)) AS jsonb_build_object
     FROM svc.users u
    WHERE (u.id = load_caller.p_user);
@@ -1148,6 +1301,16 @@ AS $function$
   from users u where u.id = account
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.password_of(account uuid)
+ RETURNS text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select u.password_hash from users u where u.id = account
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.pending_mfa_setup(account uuid, at timestamp with time zone)
  RETURNS TABLE(secret bytea, recovery_codes bytea)
  LANGUAGE sql
@@ -1170,6 +1333,62 @@ AS $function$
   where t.token_hash = token and t.purpose = for_purpose and t.expires_at > at
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.register_account(account uuid, mail text, display text, hash text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with made as (
+    insert into users (id, email, name, status, password_hash, password_changed_at, created_at, updated_at)
+    values (account, mail, display, 'active', hash, at, at, at)
+    on conflict (email) do nothing returning 1)
+  select exists (select from made)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.register_partner(partner uuid, display text, name_in_addresses text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with made as (
+    insert into partners (id, name, slug, created_at, updated_at) values (partner, display, name_in_addresses, at, at)
+    on conflict (slug) do nothing returning 1)
+  select exists (select from made)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.renew_login(account uuid, family uuid, token bytea, second_factor boolean, reason text, at timestamp with time zone, idle interval)
+ RETURNS TABLE(auth_epoch integer, mfa boolean, idle_until timestamp with time zone)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+declare
+  epoch integer;
+  kept refresh_families;
+begin
+  update users u set auth_epoch = u.auth_epoch + 1 where u.id = account and u.status = 'active' returning u.auth_epoch into epoch;
+  update refresh_families f set auth_epoch = epoch, mfa = f.mfa or second_factor,
+      mfa_at = case when second_factor then at else f.mfa_at end
+    where f.id = family and f.user_id = account and f.revoked_at is null and f.expires_at > at returning f.* into kept;
+  if epoch is null or kept.id is null then return; end if;
+  update refresh_families f set revoked_at = at, revoked_reason = reason
+    where f.user_id = account and f.id <> family and f.revoked_at is null;
+  -- Over, rather than gone: a refresh that waits for the family's lock at this moment must find that its token is dead.
+  update refresh_tokens t set idle_expires_at = '-infinity' where t.family_id = family;
+  delete from mfa_challenges c where c.user_id = account;
+  delete from mfa_setups s where s.user_id = account;
+  delete from phone_codes c where c.user_id = account;
+  insert into refresh_tokens (token_hash, family_id, created_at, idle_expires_at)
+    values (token, family, at, least(at + idle, kept.expires_at));
+  return query select epoch, kept.mfa, least(at + idle, kept.expires_at);
+end $function$;
+
 CREATE OR REPLACE FUNCTION svc.renew_second_factor(account uuid, family uuid, at timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -1182,6 +1401,19 @@ AS $function$
     where f.id = family and f.user_id = account and f.revoked_at is null
     returning 1)
   select exists (select from renewed)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.replace_recovery_codes(account uuid, hashes bytea[], at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with replaced as (
+    update users u set recovery_code_hashes = hashes, updated_at = at
+    where u.id = account and u.mfa_method is not null returning 1)
+  select exists (select from replaced)
 $function$;
 
 CREATE OR REPLACE FUNCTION svc.scope()
@@ -1227,13 +1459,50 @@ CREATE OR REPLACE FUNCTION svc.scope_whole_partner()
 RETURN CASE WHEN ((svc.scope() ->> 'orgs'::text) = 'all'::text) THEN ((svc.scope() ->> 'partner'::text))::uuid ELSE NULL::uuid END;
 
 CREATE OR REPLACE FUNCTION svc.second_factor_of(account uuid)
- RETURNS TABLE(mfa_method text, totp_secret bytea)
+ RETURNS TABLE(mfa_method text, totp_secret bytea, phone_number text, phone_verified boolean)
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO 'svc', 'pg_temp'
  SET "app.scope" TO '"system"'
 AS $function$
-  select u.mfa_method, u.totp_secret from users u where u.id = account
+  select u.mfa_method, u.totp_secret, u.phone_number, u.phone_verified from users u where u.id = account
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.security_of(account uuid)
+ RETURNS TABLE(min_length integer, require_mfa boolean, sms_allowed boolean, tenants text[])
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with tenants as (
+    select p.name, p.settings -> 'security' as security from partners p
+    where p.id in (select m.partner_id from partner_memberships m where m.user_id = account
+      union all select m.partner_id from organization_memberships m where m.user_id = account)
+    union all
+    select o.name, o.settings -> 'security' from organizations o
+    where o.id in (select m.org_id from organization_memberships m where m.user_id = account)
+  )
+  select
+    coalesce(max(case when jsonb_typeof(t.security -> 'minLength') = 'number'
+      then least((t.security ->> 'minLength')::numeric, 256)::integer end), 0),
+    coalesce(bool_or(t.security -> 'requireMfa' = 'true'), false),
+    not coalesce(bool_or(coalesce(t.security -> 'allowedMfaMethods', t.security -> 'allowedMethods') -> 'sms' = 'false'), false),
+    coalesce(array_agg(t.name), '{}')
+  from tenants t
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.set_challenge_code(token bytea, hash bytea, at timestamp with time zone, until timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with set_code as (
+    update mfa_challenges c set sms_code_hash = hash, sms_expires_at = until
+    where c.token_hash = token and c.expires_at > at returning 1)
+  select exists (select from set_code)
 $function$;
 
 CREATE OR REPLACE FUNCTION svc.set_password(account uuid, hash text, at timestamp with time zone)
@@ -1245,6 +1514,28 @@ CREATE OR REPLACE FUNCTION svc.set_password(account uuid, hash text, at timestam
 AS $function$
   update users u set password_hash = hash, password_changed_at = at, updated_at = at where u.id = account;
   delete from user_tokens t where t.user_id = account;
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.set_phone(account uuid, phone text, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update users u set phone_number = phone, phone_verified = true, updated_at = at where u.id = account
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.sms_challenge(token bytea, at timestamp with time zone)
+ RETURNS TABLE(id uuid, email text, mfa_method text, phone_number text, partner_id uuid, org_id uuid)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select u.id, u.email, u.mfa_method, case when u.phone_verified then u.phone_number end, h.partner_id, h.org_id
+  from mfa_challenges c join users u on u.id = c.user_id left join lateral svc.homes_of(u.id) h on h.place = 1
+  where c.token_hash = token and c.expires_at > at and u.status = 'active'
 $function$;
 
 CREATE OR REPLACE FUNCTION svc.store_successor(family uuid, used bytea, token bytea, at timestamp with time zone, idle_until timestamp with time zone, retry_key bytea, answer bytea)
@@ -1274,25 +1565,37 @@ begin
 end $procedure$;
 
 CREATE OR REPLACE FUNCTION svc.try_mfa_challenge(token bytea, at timestamp with time zone, most integer)
- RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_method text, totp_secret bytea, auth_epoch integer, platform_admin boolean, partner_id uuid, org_id uuid)
+ RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_method text, totp_secret bytea, sms_code_hash bytea, auth_epoch integer, platform_admin boolean, partner_id uuid, org_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'svc', 'pg_temp'
  SET "app.scope" TO '"system"'
 AS $function$
 #variable_conflict use_column
-declare account uuid;
+declare tried mfa_challenges;
 begin
   update mfa_challenges c set attempts = c.attempts + 1
     where c.token_hash = token and c.expires_at > at and c.attempts < most
-    returning c.user_id into account;
-  if account is null then return; end if;
+    returning c.* into tried;
+  if tried.user_id is null then return; end if;
   return query
-    select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method, u.totp_secret, u.auth_epoch, u.platform_admin,
-      h.partner_id, h.org_id
+    select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method, u.totp_secret,
+      case when tried.sms_expires_at > at then tried.sms_code_hash end, u.auth_epoch, u.platform_admin, h.partner_id, h.org_id
     from users u left join lateral svc.homes_of(u.id) h on h.place = 1
-    where u.id = account;
+    where u.id = tried.user_id;
 end $function$;
+
+CREATE OR REPLACE FUNCTION svc.try_phone_code(account uuid, at timestamp with time zone, most integer)
+ RETURNS TABLE(phone_number text, code_hash bytea)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update phone_codes c set attempts = c.attempts + 1
+    where c.user_id = account and c.expires_at > at and c.attempts < most
+    returning c.phone_number, c.code_hash
+$function$;
 
 CREATE OR REPLACE FUNCTION svc.upgrade_password_hash(account uuid, checked text, better text)
  RETURNS void
@@ -1331,6 +1634,17 @@ begin
       else 'organization inactive' end
     from (values (1)) one (row) left join enrollment_keys k on k.key_hash = hash;
 end $function$;
+
+CREATE OR REPLACE FUNCTION svc.use_phone_code(account uuid, hash bytea)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with used as (delete from phone_codes c where c.user_id = account and c.code_hash = hash returning 1)
+  select exists (select from used)
+$function$;
 
 CREATE OR REPLACE FUNCTION svc.use_recovery_code(account uuid, code bytea)
  RETURNS boolean
@@ -1487,16 +1801,17 @@ grant delete, insert, select, update on svc.job_pools to svc_worker;
 grant insert, select, update on svc.job_tasks to svc_worker;
 grant delete, select on svc.mfa_challenges to svc_worker;
 grant delete, select on svc.mfa_setups to svc_worker;
-grant select on svc.organization_memberships to svc_app;
+grant delete, insert, select, update on svc.organization_memberships to svc_app;
 grant delete, insert, select, update on svc.organization_memberships to svc_worker;
 grant insert, select, update on svc.organizations to svc_app;
 grant insert, select, update on svc.organizations to svc_worker;
 grant insert, select on svc.outbox to svc_app;
 grant delete, insert, select, update on svc.outbox to svc_worker;
-grant select on svc.partner_memberships to svc_app;
+grant delete, insert, select, update on svc.partner_memberships to svc_app;
 grant delete, insert, select, update on svc.partner_memberships to svc_worker;
 grant select, update on svc.partners to svc_app;
 grant insert, select, update on svc.partners to svc_worker;
+grant delete, select on svc.phone_codes to svc_worker;
 grant delete, insert, select, update on svc.rate_limits to svc_app;
 grant delete, insert, select, update on svc.rate_limits to svc_worker;
 grant delete, select on svc.refresh_families to svc_worker;
@@ -1507,9 +1822,9 @@ grant insert, select on svc.releases to svc_app;
 grant insert, select on svc.releases to svc_worker;
 grant insert on svc.revocations to svc_app;
 grant delete, insert, select on svc.revocations to svc_worker;
-grant select on svc.role_permissions to svc_app;
+grant delete, insert, select on svc.role_permissions to svc_app;
 grant delete, insert, select on svc.role_permissions to svc_worker;
-grant select on svc.roles to svc_app;
+grant delete, insert, select, update on svc.roles to svc_app;
 grant insert, select, update on svc.roles to svc_worker;
 grant delete, insert, select, update on svc.schedule_entries to svc_app;
 grant delete, insert, select, update on svc.schedule_entries to svc_worker;
@@ -1530,22 +1845,37 @@ grant select (id, partner_id, org_id, site_id, name, max_usage, usage_count, exp
 grant update (is_latest) on svc.release_assets to svc_app;
 grant update (is_latest) on svc.release_assets to svc_worker;
 grant select (id, email, name, status, avatar_url, password_changed_at, phone_number, phone_verified, mfa_method, last_login_at, created_at, updated_at, email_verified_at) on svc.users to svc_app;
+grant execute on routine svc.activate_account(uuid,timestamp with time zone) to svc_app;
 grant execute on routine svc.begin_mfa_setup(uuid,bytea,bytea,bytea[],timestamp with time zone) to svc_app;
+grant execute on routine svc.begin_phone_check(uuid,text,bytea,timestamp with time zone) to svc_app;
+grant execute on routine svc.change_account(uuid,uuid,uuid,text,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.change_own_profile(uuid,text,text,boolean,timestamp with time zone) to svc_app;
+grant execute on routine svc.change_password(uuid,text,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.close_mfa_challenge(bytea) to svc_app;
 grant execute on routine svc.confirm_mfa_setup(uuid,bytea,bigint,timestamp with time zone) to svc_app;
 grant execute on routine svc.database_identity() to svc_worker;
+grant execute on routine svc.disable_second_factor(uuid,timestamp with time zone) to svc_app;
+grant execute on routine svc.enable_sms_factor(uuid,bytea[],timestamp with time zone) to svc_app;
+grant execute on routine svc.end_membership_sessions(uuid,uuid,uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.end_sessions(uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_worker;
+grant execute on routine svc.invite_account(uuid,text,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.issue_user_token(uuid,text,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
+grant execute on routine svc.issue_user_token(uuid,text,bytea,timestamp with time zone,timestamp with time zone) to svc_worker;
 grant execute on routine svc.load_caller(uuid) to svc_app;
 grant execute on routine svc.login_account(text) to svc_app;
 grant execute on routine svc.open_mfa_challenge(uuid,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.open_session(uuid,integer,uuid,uuid,uuid,bytea,boolean,timestamp with time zone,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.own_account(uuid) to svc_app;
+grant execute on routine svc.password_of(uuid) to svc_app;
 grant execute on routine svc.pending_mfa_setup(uuid,timestamp with time zone) to svc_app;
 grant execute on routine svc.read_user_token(text,bytea,timestamp with time zone) to svc_app;
+grant execute on routine svc.register_account(uuid,text,text,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.register_partner(uuid,text,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.renew_login(uuid,uuid,bytea,boolean,text,timestamp with time zone,interval) to svc_app;
 grant execute on routine svc.renew_second_factor(uuid,uuid,timestamp with time zone) to svc_app;
+grant execute on routine svc.replace_recovery_codes(uuid,bytea[],timestamp with time zone) to svc_app;
 grant execute on routine svc.scope() to svc_app;
 grant execute on routine svc.scope() to svc_worker;
 grant execute on routine svc.scope_all_orgs() to svc_app;
@@ -1561,11 +1891,17 @@ grant execute on routine svc.scope_system() to svc_worker;
 grant execute on routine svc.scope_whole_partner() to svc_app;
 grant execute on routine svc.scope_whole_partner() to svc_worker;
 grant execute on routine svc.second_factor_of(uuid) to svc_app;
+grant execute on routine svc.security_of(uuid) to svc_app;
+grant execute on routine svc.set_challenge_code(bytea,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.set_password(uuid,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.set_phone(uuid,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.sms_challenge(bytea,timestamp with time zone) to svc_app;
 grant execute on routine svc.store_successor(uuid,bytea,bytea,timestamp with time zone,timestamp with time zone,bytea,bytea) to svc_app;
 grant execute on routine svc.try_mfa_challenge(bytea,timestamp with time zone,integer) to svc_app;
+grant execute on routine svc.try_phone_code(uuid,timestamp with time zone,integer) to svc_app;
 grant execute on routine svc.upgrade_password_hash(uuid,text,text) to svc_app;
 grant execute on routine svc.use_enrollment_key(bytea) to svc_app;
+grant execute on routine svc.use_phone_code(uuid,bytea) to svc_app;
 grant execute on routine svc.use_recovery_code(uuid,bytea) to svc_app;
 grant execute on routine svc.use_refresh_token(bytea,bytea,timestamp with time zone,interval,interval) to svc_app;
 grant execute on routine svc.use_totp_step(uuid,bigint) to svc_app;

@@ -159,7 +159,7 @@ function userCaller(access: VerifiedAccess, standing: Standing, enable2fa: boole
     mustEnrolMfa: enable2fa && member?.forceMfa === true && !standing.hasTotp,
     sessionId: access.sessionId,
     ...(mfaAt && { mfaAt }),
-    ...(member && { membership: membershipOf(member) }),
+    ...(member && { membership: membershipOf(member), roleId: member.roleId }),
   }
 }
 

@@ -26,6 +26,8 @@ export interface Caller {
   mfaAt?: Date
   /** the partner or organization that the login is for */
   membership?: Membership
+  /** the role that the caller has there */
+  roleId?: string
   /** the role demands TOTP and the user has none: 428 on everything but the exempt routes */
   mustEnrolMfa: boolean
   /** the refresh family (login) behind an access token */

@@ -32,13 +32,13 @@ export const catalogue = {
   ],
   MFA_REQUIRED: [403, 'The endpoint demands a second factor checked within the last ten minutes.'],
   MFA_MANDATORY: [403, 'The organization requires MFA: it cannot be disabled.'],
-  MFA_METHOD_FORBIDDEN: [403, 'The organization does not allow this second factor.'],
   IP_NOT_ALLOWED: [403, 'The API key may not be used from this address.'],
   SETTING_LOCKED: [
     403,
     'The partner has set what the organization wants to set; `details` names the fields.',
   ],
   ORGANIZATION_LIMIT_REACHED: [403, 'The partner has as many organizations as it is allowed.'],
+  SMS_MFA_FORBIDDEN: [403, 'The organization does not allow SMS as a second factor.'],
   CSRF_INVALID: [403, 'A cookie was used without proof that the page asking is ours.'],
   NOT_FOUND: [404, 'No such thing, or none that the caller may see.'],
   METHOD_NOT_ALLOWED: [405, 'The path exists, but not with this method: see the `Allow` header.'],
@@ -66,6 +66,8 @@ export const catalogue = {
   MFA_ENROLLMENT_REQUIRED: [428, 'The caller’s role demands a TOTP authenticator, and none is enrolled.'],
   RATE_LIMITED: [429, 'Too many requests: `retryAfter` (seconds) says when to try again.'],
   INTERNAL: [500, 'A fault of the server. The request id finds it in the log.'],
+  SMS_NOT_CONFIGURED: [501, 'This server sends no text messages: SMS_DRIVER is not set.'],
+  PROVIDER_ERROR: [502, 'A provider outside, such as the one of text messages, did not do its part.'],
   RELEASE_HOST_FAILED: [502, 'What holds the releases does not answer, or not as it should.'],
   UNAVAILABLE: [
     503,

@@ -86,6 +86,23 @@ export const limits = {
     store: 'postgres',
     counts: 'requests',
   },
+  // A text message costs money, and its reader's patience.
+  'phone-number': {
+    of: 'codes sent to this number',
+    per: ['phone'],
+    points: 3,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
+  'phone-user': {
+    of: 'codes asked for by this user',
+    per: ['user'],
+    points: 5,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
   'password-confirm': {
     of: 'wrong passwords from this user',
     per: ['user'],
@@ -108,6 +125,33 @@ export const limits = {
     points: 3,
     seconds: hour,
     store: 'postgres',
+    counts: 'requests',
+  },
+  // A token cannot be guessed; hashing a password for whoever comes is worth a limit.
+  'reset-password': {
+    of: 'new passwords from this address',
+    per: ['ip'],
+    points: 20,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
+  // Invitations are mails to whomever their sender names.
+  invite: {
+    of: 'invitations by this user',
+    per: ['user'],
+    points: 200,
+    seconds: hour,
+    store: 'redis',
+    counts: 'requests',
+  },
+  // A link cannot be guessed; what is limited is the work of hashing, for an office that sets up at once.
+  'invite-link': {
+    of: 'invitations read or accepted from this address',
+    per: ['ip'],
+    points: 60,
+    seconds: 10 * minute,
+    store: 'redis',
     counts: 'requests',
   },
   refresh: {

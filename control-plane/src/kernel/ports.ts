@@ -3,6 +3,7 @@ import type { Clock } from '../adapters/clock.ts'
 import type { Mailer } from '../adapters/mail/mail.ts'
 import type { ReleaseSource } from '../adapters/releases.ts'
 import type { Passwords } from '../adapters/passwords.ts'
+import type { Sms } from '../adapters/sms/sms.ts'
 import type { SigningKeys } from '../adapters/signing-keys.ts'
 import type { Tokens } from '../adapters/tokens.ts'
 import type { Totp } from '../adapters/totp.ts'
@@ -26,6 +27,8 @@ export interface Ports {
   secrets: Secrets
   /** what sends mail; whoever has one to send calls `queueMail` */
   mailer: Mailer
+  /** undefined: none is configured */
+  sms: Sms | undefined
   /** Ed25519 keys that sign commands */
   signingKeys: SigningKeys
   /** where releases of agents come from */

@@ -9,6 +9,8 @@ const open: Record<string, string> = {
   'POST /auth/login': 'e-mail and password',
   'POST /auth/refresh': 'a refresh token',
   'POST /auth/mfa/verify': 'a tempToken',
+  'POST /auth/invite/preview': 'the token of a mailed link',
+  'POST /auth/accept-invite': 'the token of a mailed link',
   'POST /agents/enroll': 'an enrollment key',
   'GET /agents/download/:os/:arch': 'nothing: the agent is no secret',
 }

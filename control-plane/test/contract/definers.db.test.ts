@@ -31,10 +31,32 @@ const doors = {
   store_successor: ['svc_app'],
   end_sessions: ['svc_app'],
   // mailed links, and what they are for
-  issue_user_token: ['svc_app'],
+  issue_user_token: ['svc_app', 'svc_worker'],
   read_user_token: ['svc_app'],
   use_user_token: ['svc_app'],
   set_password: ['svc_app'],
+  // accounts: they are nobody's property, and a tenant sees its members' alone
+  invite_account: ['svc_app'],
+  activate_account: ['svc_app'],
+  change_own_profile: ['svc_app'],
+  change_account: ['svc_app'],
+  end_membership_sessions: ['svc_app'],
+  // passwords, phones, registration
+  password_of: ['svc_app'],
+  change_password: ['svc_app'],
+  security_of: ['svc_app'],
+  renew_login: ['svc_app'],
+  disable_second_factor: ['svc_app'],
+  replace_recovery_codes: ['svc_app'],
+  begin_phone_check: ['svc_app'],
+  try_phone_code: ['svc_app'],
+  use_phone_code: ['svc_app'],
+  set_phone: ['svc_app'],
+  enable_sms_factor: ['svc_app'],
+  sms_challenge: ['svc_app'],
+  set_challenge_code: ['svc_app'],
+  register_account: ['svc_app'],
+  register_partner: ['svc_app'],
   // agents
   use_enrollment_key: ['svc_app'],
   devices_of_partner: ['svc_app'], // an enrollment sees its own organization alone

@@ -4,11 +4,12 @@ import { type Bus, MemoryBus, names } from '@svc/proto/bus'
 import type { Sql } from 'postgres'
 import { Registry } from 'prom-client'
 import { v7 as uuid } from 'uuid'
+import { systemClock } from '../../src/adapters/clock.ts'
 import { type Database, openPool } from '../../src/adapters/postgres.ts'
 import type { SigningKeys } from '../../src/adapters/signing-keys.ts'
 import { UpdateDesk } from '../../src/engines/updates/desk.ts'
 import { shownMail, type Shown } from '../../src/adapters/shown.ts'
-import type { MailPorts } from '../../src/engines/mail/queue.ts'
+import type { JobDeps } from '../../src/jobs.ts'
 import { secretsOf } from '../../src/engines/secrets/envelope.ts'
 import { inboxCounters } from '../../src/inbox/counters.ts'
 import type { Log, StreamDeps } from '../../src/inbox/inbox.ts'
@@ -27,7 +28,7 @@ export interface TestPipeline {
   /** role svc_worker */
   pool: Database
   bus: Bus
-  deps: StreamDeps & { ports: StreamDeps['ports'] & MailPorts & { node: string }; metrics: Registry }
+  deps: StreamDeps & { ports: StreamDeps['ports'] & JobDeps['ports'] & { node: string }; metrics: Registry }
   /** mail that jobs sent */
   mailed: Shown[]
   publicKey: ReturnType<typeof generateKeyPairSync>['publicKey']
@@ -64,10 +65,16 @@ export async function openPipeline(
   const log: Log = { info: () => undefined, warn: keep('warn'), error: keep('error') }
   const metrics = new Registry()
   const pipeline = Pipeline.parse(numbers)
-  const config = { pipeline, releaseKeys: [{ keyId: releaseKeyId }] }
+  const config = {
+    pipeline,
+    releaseKeys: [{ keyId: releaseKeyId }],
+    mail: { driver: 'shown' } as const,
+    publicUrl: 'http://svc.test',
+  }
   const mailed: Shown[] = []
   const ports = {
     bus,
+    clock: systemClock,
     signingKeys: keys,
     updates: new UpdateDesk(pipeline),
     config,

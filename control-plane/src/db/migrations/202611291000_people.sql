@@ -55,7 +55,8 @@ begin atomic
 end;
 
 -- An account is nobody's property: a tenant cannot see one that is not its member's, and must find it to invite it. An unknown
--- e-mail becomes an account without a password. `fresh`: this call made it.
+-- e-mail becomes an account without a password. One whose address was never proved may be a stranger's who typed it: the password
+-- and factors that it has are void, and it waits for the link like a new one. `fresh`: this call made it.
 create function svc.invite_account(fresh_id uuid, mail text, display text, at timestamptz)
   returns table (id uuid, name text, status text, fresh boolean)
   language plpgsql volatile security definer
@@ -66,6 +67,12 @@ as $$
 begin
   insert into users (id, email, name, status, created_at, updated_at) values (fresh_id, mail, display, 'invited', at, at)
     on conflict (email) do nothing;
+  update users u set status = 'invited', name = display, password_hash = null, mfa_method = null, totp_secret = null,
+      totp_last_step = null, recovery_code_hashes = '{}', phone_number = null, phone_verified = false,
+      auth_epoch = u.auth_epoch + 1, updated_at = at
+    where u.email = mail and u.status = 'active' and u.email_verified_at is null and not u.platform_admin
+      and not exists (select from partner_memberships m where m.user_id = u.id)
+      and not exists (select from organization_memberships m where m.user_id = u.id);
   return query select u.id, u.name, u.status, u.id = fresh_id from users u where u.email = mail;
 end $$;
 
@@ -113,4 +120,15 @@ as $$
   where f.user_id = account and f.partner_id = partner and f.org_id is not distinct from org and f.revoked_at is null
 $$;
 
-grant execute on function svc.invite_account, svc.change_own_profile, svc.change_account, svc.end_membership_sessions to svc_app;
+-- Whoever used the link of an invitation may log in from now on. False for an account that was disabled.
+create function svc.activate_account(account uuid, at timestamptz) returns boolean
+  language sql volatile security definer
+  set search_path = svc, pg_temp
+  set "app.scope" = '"system"'
+as $$
+  with activated as (
+    update users u set status = 'active', updated_at = at where u.id = account and u.status <> 'disabled' returning 1)
+  select exists (select from activated)
+$$;
+
+grant execute on function svc.invite_account, svc.activate_account, svc.change_own_profile, svc.change_account, svc.end_membership_sessions to svc_app;

@@ -1,4 +1,14 @@
-import { type Ceremony, enroll, enableMfa, logIn, refresh, setUpMfa, verifyMfa } from './ceremonies.ts'
+import {
+  acceptInvite,
+  type Ceremony,
+  enroll,
+  previewInvite,
+  enableMfa,
+  logIn,
+  refresh,
+  setUpMfa,
+  verifyMfa,
+} from './ceremonies.ts'
 import type { Kind } from './things.ts'
 
 /** Stands in a body for the id of a thing. */
@@ -11,8 +21,10 @@ export class Ref {
 /** Stands in a body for a text that no other request has. */
 export class Unique {
   readonly text: string
-  constructor(text: string) {
+  readonly tail: string
+  constructor(text: string, tail = '') {
     this.text = text
+    this.tail = tail
   }
 }
 
@@ -60,6 +72,33 @@ export const samples: Record<string, Sample> = {
   'PATCH /orgs/partners/:id': { params: { id: 'partner' }, body: { maxDevices: 100 } },
   'DELETE /orgs/partners/:id': { params: { id: 'partner' } },
   'GET /orgs/': { lists: 'organization' },
+  'POST /auth/invite/preview': { ceremony: previewInvite },
+  'POST /auth/accept-invite': { ceremony: acceptInvite },
+
+  'GET /users/me': {},
+  'PATCH /users/me': { body: { name: unique('Myself') } },
+  'GET /users': { lists: 'user', filters: { roleId: 'role', orgId: 'organization' } },
+  'GET /users/roles': { lists: 'role', filters: { orgId: 'organization' } },
+  'GET /users/:id': { params: { id: 'user' } },
+  'POST /users/invite': {
+    body: { email: new Unique('new.', '@example.com'), name: 'New', roleId: id('spareRole') },
+  },
+  'POST /users/resend-invite': { body: { userId: id('invitee') } },
+  'PATCH /users/:id': { params: { id: 'user' }, body: { name: unique('Renamed') } },
+  'DELETE /users/:id': { params: { id: 'user' }, filters: { orgId: 'organization' } },
+  'POST /users/:id/role': { params: { id: 'user' }, body: { roleId: id('spareRole') } },
+
+  'GET /roles': { lists: 'role', filters: { orgId: 'organization' } },
+  'POST /roles': { body: { name: unique('Role'), permissions: [] } },
+  'GET /roles/permissions/available': {},
+  'GET /roles/:id': { params: { id: 'role' } },
+  'PATCH /roles/:id': { params: { id: 'spareRole' }, body: { description: 'Changed' } },
+  'DELETE /roles/:id': { params: { id: 'spareRole' } },
+  'POST /roles/:id/clone': { params: { id: 'spareRole' }, body: { name: unique('Clone') } },
+  'GET /roles/:id/users': { params: { id: 'role' }, lists: 'user' },
+  'GET /roles/:id/effective-permissions': { params: { id: 'role' } },
+  'GET /permissions/catalog': { everybodys: true },
+
   'GET /orgs/organizations': { lists: 'organization' },
   'POST /orgs/organizations': { body: { name: unique('Customer') } },
   'GET /orgs/organizations/:id': { params: { id: 'organization' } },

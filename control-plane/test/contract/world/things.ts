@@ -20,10 +20,15 @@ export type Kind =
   | 'apiKey'
   | 'enrollmentKey'
   | 'deviceGroup'
+  | 'user'
+  | 'invitee'
+  | 'role'
+  | 'spareRole'
 
 /**
- * One of each kind, belonging together: the command is the device's, the device is the site's. `enrollmentSecret` is no id. The partner,
- * the spare organization of the place's partner and the empty site may be given up: nothing else is theirs.
+ * One of each kind, belonging together: the command is the device's, the device is the site's; the user has the role, nobody has the
+ * spare one, and neither gives anything. `enrollmentSecret` is no id. The partner, the spare organization of the place's partner and
+ * the empty site may be given up: nothing else is theirs.
  */
 export type Things = Record<Kind | 'enrollmentSecret', string>
 
@@ -69,7 +74,16 @@ async function living(app: TestApp, sql: Sql, at: Site): Promise<Things> {
     enrollmentKey: key.id,
     enrollmentSecret: key.key,
     deviceGroup: await app.make.group(at, [device.id]),
+    ...(await members(app, at)),
   }
+}
+
+/** Members of an organization, and its roles. */
+async function members({ make }: TestApp, at: Site) {
+  const [role, spareRole] = [await make.role(at, []), await make.role(at, [])]
+  const [user, invitee] = [await make.user(), await make.user({ status: 'invited' })]
+  for (const { id } of [user, invitee]) await make.orgMember({ ...at, userId: id, roleId: role })
+  return { user: user.id, invitee: invitee.id, role, spareRole }
 }
 
 /** A deleted organization and its site; a decommissioned device, its finished command and a revoked key in a living one. */
@@ -96,6 +110,7 @@ async function deleted(app: TestApp, sql: Sql, at: Site): Promise<Things> {
     enrollmentKey: key.id,
     enrollmentSecret: key.key,
     deviceGroup: await app.make.group(gone),
+    ...(await members(app, gone)),
   }
 }
 
@@ -111,6 +126,10 @@ const absent = (): Things => ({
   enrollmentKey: crypto.randomUUID(),
   enrollmentSecret: `svce_${randomBytes(32).toString('base64url')}`,
   deviceGroup: crypto.randomUUID(),
+  user: crypto.randomUUID(),
+  invitee: crypto.randomUUID(),
+  role: crypto.randomUUID(),
+  spareRole: crypto.randomUUID(),
 })
 
 /** Two releases that are registered, and one that is not yet. */

@@ -1,6 +1,7 @@
 import { tokenHash } from '@svc/proto'
 import { z } from 'zod'
-import type { Ctx } from '../../../../kernel/context.ts'
+import type { Clock } from '../../../../adapters/clock.ts'
+import type { Config } from '../../../../config.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
 import type { Db } from '../../../../kernel/tenancy.ts'
 import { newToken } from '../session/service.ts'
@@ -17,7 +18,10 @@ const links: Record<LinkPurpose, { path: string; lifeMs: number }> = {
 /** The token of a link as a body carries it. */
 export const LinkToken = z.string().min(1).max(512).describe('From the link that was mailed; good once')
 
-type AnyCtx = Pick<Ctx, 'ports'> & { db: Db }
+interface AnyCtx {
+  db: Db
+  ports: { clock: Clock; config: Pick<Config, 'publicUrl'> }
+}
 
 /** A fresh link. The one of this purpose that the user had before is void with the commit. */
 export async function issueLink(

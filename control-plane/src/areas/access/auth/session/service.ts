@@ -11,7 +11,7 @@ import type { Me, TokenPair } from './schema.ts'
 
 const dayMs = 86_400_000
 /** A session that nobody uses, and one that is used all the time. */
-const idleMs = 7 * dayMs
+export const idleMs = 7 * dayMs
 const absoluteMs = 30 * dayMs
 
 /** 256 random bits, opaque; only the SHA-256 is stored. The prefix tells leak scanners what they found. */
