@@ -2,6 +2,40 @@
 
 -- tables
 
+create table svc.api_keys (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid,
+  member_org uuid,
+  name text not null,
+  prefix text not null,
+  key_hash bytea not null,
+  scopes text[] not null,
+  rate_limit integer not null,
+  ip_allowlist text[],
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  generation integer not null default 1,
+  usage_count bigint not null default 0,
+  last_used_at timestamp with time zone,
+  created_by uuid not null,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint api_keys_check CHECK (((member_org IS NULL) OR (member_org = org_id))),
+  constraint api_keys_ip_allowlist_check CHECK ((cardinality(ip_allowlist) > 0)),
+  constraint api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+  constraint api_keys_rate_limit_check CHECK (((rate_limit >= 1) AND (rate_limit <= 100000))),
+  constraint api_keys_scopes_check CHECK ((cardinality(scopes) > 0)),
+  constraint api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES svc.users(id),
+  constraint api_keys_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES svc.partners(id),
+  constraint api_keys_partner_id_org_id_fkey FOREIGN KEY (partner_id, org_id) REFERENCES svc.organizations(partner_id, id),
+  constraint api_keys_pkey PRIMARY KEY (id),
+  constraint api_keys_key_hash_key UNIQUE (key_hash),
+  constraint api_keys_prefix_key UNIQUE (prefix)
+);
+alter table svc.api_keys enable row level security;
+alter table svc.api_keys force row level security;
+
 create table svc.audit_log (
   id uuid not null,
   at timestamp with time zone not null default now(),
@@ -19,6 +53,7 @@ create table svc.audit_log (
   ip inet,
   user_agent text,
   request_id text,
+  on_behalf_of uuid,
   constraint audit_log_actor_type_check CHECK ((actor_type = ANY (ARRAY['user'::text, 'api_key'::text, 'device'::text, 'system'::text, 'anonymous'::text]))),
   constraint audit_log_result_check CHECK ((result = ANY (ARRAY['success'::text, 'failure'::text, 'denied'::text]))),
   constraint audit_log_pkey PRIMARY KEY (id)
@@ -505,6 +540,11 @@ create table svc.partners (
   updated_at timestamp with time zone not null default now(),
   partner_id uuid not null generated always as (id) stored,
   org_id uuid,
+  max_organizations integer,
+  max_devices integer,
+  deleted_at timestamp with time zone,
+  constraint partners_max_devices_check CHECK ((max_devices >= 0)),
+  constraint partners_max_organizations_check CHECK ((max_organizations >= 0)),
   constraint partners_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
   constraint partners_slug_check CHECK ((slug ~ '^[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?$'::text)),
   constraint partners_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'active'::text, 'suspended'::text, 'offboarding'::text, 'churned'::text]))),
@@ -727,6 +767,7 @@ create table svc.sites (
   settings jsonb not null default '{}'::jsonb,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  deleted_at timestamp with time zone,
   constraint sites_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
   constraint sites_partner_id_org_id_fkey FOREIGN KEY (partner_id, org_id) REFERENCES svc.organizations(partner_id, id),
   constraint sites_pkey PRIMARY KEY (id),
@@ -783,6 +824,7 @@ create table svc.workers (
 
 -- indexes
 
+CREATE INDEX api_keys_newest ON svc.api_keys USING btree (partner_id, created_at DESC, id DESC);
 CREATE INDEX audit_log_newest ON svc.audit_log USING btree (partner_id, at DESC, id DESC);
 CREATE INDEX commands_deadline ON svc.commands USING btree (deadline_at) WHERE (status = ANY (ARRAY['delivered'::text, 'running'::text]));
 CREATE INDEX commands_device ON svc.commands USING btree (device_id, created_at DESC, id DESC);
@@ -825,6 +867,9 @@ CREATE UNIQUE INDEX user_tokens_hash ON svc.user_tokens USING btree (token_hash)
 CREATE UNIQUE INDEX users_email ON svc.users USING btree (email);
 
 -- policies
+
+create policy tenant on svc.api_keys as permissive for all to public
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.audit_log as permissive for all to public
   using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
@@ -1046,6 +1091,22 @@ begin
     || (select oid::text from pg_database where datname = current_database());
 end $function$;
 
+CREATE OR REPLACE FUNCTION svc.devices_of_partner(partner uuid)
+ RETURNS TABLE(devices integer, max_devices integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+declare most integer;
+begin
+  select p.max_devices into most from partners p where p.id = partner;
+  if most is null then return; end if;
+  select p.max_devices into most from partners p where p.id = partner for no key update;
+  return query select count(*)::integer, most from devices d where d.partner_id = partner and d.lifecycle <> 'decommissioned';
+end $function$;
+
 CREATE OR REPLACE FUNCTION svc.disable_second_factor(account uuid, at timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -1100,6 +1161,17 @@ begin
   delete from mfa_setups s where s.user_id = account;
   return epoch;
 end $function$;
+
+CREATE OR REPLACE FUNCTION svc.end_tenant_sessions(partner uuid, org uuid, reason text, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update refresh_families f set revoked_at = at, revoked_reason = reason
+  where f.partner_id = partner and (org is null or f.org_id = org) and f.revoked_at is null
+$function$;
 
 CREATE OR REPLACE FUNCTION svc.enqueue(task text, payload jsonb, key text DEFAULT NULL::text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, queue text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer)
  RETURNS bigint
@@ -1178,6 +1250,20 @@ AS $function$
   on conflict (user_id, purpose) do update set token_hash = excluded.token_hash, created_at = excluded.created_at,
     expires_at = excluded.expires_at
 $function$;
+
+CREATE OR REPLACE FUNCTION svc.load_api_key(hash bytea)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+BEGIN ATOMIC
+ SELECT jsonb_build_object('id', k.id, 'generation', k.generation, 'partnerId', k.partner_id, 'orgId', k.org_id, 'memberOrg', k.member_org, 'ownerId', k.created_by, 'scopes', to_jsonb(k.scopes), 'rateLimit', k.rate_limit, 'ipAllowlist', to_jsonb(k.ip_allowlist), 'expiresAt', k.expires_at) AS jsonb_build_object
+    FROM ((svc.api_keys k
+      JOIN svc.partners p ON (((p.id = k.partner_id) AND (p.status = ANY (ARRAY['pending'::text, 'active'::text])))))
+      LEFT JOIN svc.organizations o ON (((o.partner_id = k.partner_id) AND (o.id = k.org_id))))
+   WHERE ((k.key_hash = load_api_key.hash) AND (k.revoked_at IS NULL) AND ((k.org_id IS NULL) OR ((o.deleted_at IS NULL) AND (o.status = ANY (ARRAY['active'::text, 'trial'::text])))));
+END;
 
 CREATE OR REPLACE FUNCTION svc.load_caller(p_user uuid)
  RETURNS jsonb
@@ -1260,6 +1346,33 @@ AS $function$
   from users u left join lateral svc.homes_of(u.id) h on h.place = 1
   where u.email = mail
 $function$;
+
+CREATE OR REPLACE FUNCTION svc.note_api_key_uses(p_uses jsonb)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+BEGIN ATOMIC
+ WITH uses AS (
+          SELECT u_1.id,
+             u_1.generation,
+             u_1.count,
+             u_1.at
+            FROM jsonb_to_recordset(note_api_key_uses.p_uses) u_1(id uuid, generation integer, count bigint, at timestamp with time zone)
+         ), held AS MATERIALIZED (
+          SELECT k_1.id
+            FROM svc.api_keys k_1
+           WHERE (k_1.id IN ( SELECT uses.id
+                    FROM uses))
+           ORDER BY k_1.id
+          FOR NO KEY UPDATE OF k_1
+         )
+  UPDATE svc.api_keys k SET usage_count = (k.usage_count + u.count), last_used_at = GREATEST(COALESCE(k.last_used_at, u.at), u.at)
+    FROM (uses u
+      JOIN held ON ((held.id = u.id)))
+   WHERE ((k.id = u.id) AND (k.generation = u.generation));
+END;
 
 CREATE OR REPLACE FUNCTION svc.open_mfa_challenge(account uuid, token bytea, at timestamp with time zone, until timestamp with time zone)
  RETURNS void
@@ -1741,13 +1854,14 @@ CREATE OR REPLACE FUNCTION svc.write_audit(p_row jsonb)
  SET search_path TO 'svc', 'pg_temp'
  SET "app.scope" TO '"system"'
 BEGIN ATOMIC
- INSERT INTO svc.audit_log (id, at, partner_id, org_id, actor_type, actor_id, actor_email, action, resource_type, resource_id, resource_name, result, details, ip, user_agent, request_id)  SELECT r.id,
+ INSERT INTO svc.audit_log (id, at, partner_id, org_id, actor_type, actor_id, actor_email, on_behalf_of, action, resource_type, resource_id, resource_name, result, details, ip, user_agent, request_id)  SELECT r.id,
              r.at,
              r.partner_id,
              r.org_id,
              r.actor_type,
              r.actor_id,
              r.actor_email,
+             r.on_behalf_of,
              r.action,
              r.resource_type,
              r.resource_id,
@@ -1757,11 +1871,13 @@ BEGIN ATOMIC
              r.ip,
              r.user_agent,
              r.request_id
-            FROM jsonb_populate_record(NULL::svc.audit_log, write_audit.p_row) r(id, at, partner_id, org_id, actor_type, actor_id, actor_email, action, resource_type, resource_id, resource_name, result, details, ip, user_agent, request_id);
+            FROM jsonb_populate_record(NULL::svc.audit_log, write_audit.p_row) r(id, at, partner_id, org_id, actor_type, actor_id, actor_email, action, resource_type, resource_id, resource_name, result, details, ip, user_agent, request_id, on_behalf_of);
 END;
 
 -- grants
 
+grant insert, update on svc.api_keys to svc_app;
+grant delete, insert, select, update on svc.api_keys to svc_worker;
 grant insert, select on svc.audit_log to svc_app;
 grant insert, select on svc.audit_log to svc_worker;
 grant insert, select, update on svc.commands to svc_app;
@@ -1809,7 +1925,7 @@ grant insert, select on svc.outbox to svc_app;
 grant delete, insert, select, update on svc.outbox to svc_worker;
 grant delete, insert, select, update on svc.partner_memberships to svc_app;
 grant delete, insert, select, update on svc.partner_memberships to svc_worker;
-grant select, update on svc.partners to svc_app;
+grant insert, select, update on svc.partners to svc_app;
 grant insert, select, update on svc.partners to svc_worker;
 grant delete, select on svc.phone_codes to svc_worker;
 grant delete, insert, select, update on svc.rate_limits to svc_app;
@@ -1838,6 +1954,7 @@ grant delete, insert, select, update on svc.sites to svc_worker;
 grant delete, select on svc.user_tokens to svc_worker;
 grant insert, select, update on svc.users to svc_worker;
 grant delete, insert, select, update on svc.workers to svc_worker;
+grant select (id, partner_id, org_id, member_org, name, prefix, scopes, rate_limit, ip_allowlist, expires_at, revoked_at, generation, usage_count, last_used_at, created_by, created_at, updated_at) on svc.api_keys to svc_app;
 grant update (told_at) on svc.database_lives to svc_app;
 grant update (config_version) on svc.device_presence to svc_app;
 grant select (id, partner_id, org_id, site_id, hostname, hostname_key, display_name, os_type, os_name, os_version, os_build, architecture, agent_version, helper_version, watchdog_version, device_role, tags, custom_fields, auto_update_enabled, is_virtual, virtualization_platform, boot_id, pending_reboot, last_user, last_seen_ip, enrollment_ip, enrollment_key_id, enrolled_at, enrolled_rank, lifecycle, connectivity, activity, in_maintenance, status, offline_seen_at, last_seen_rank, main_agent_silent_since, watchdog_status, decommissioned_at, credential_version, token_issued_at, created_at, updated_at) on svc.devices to svc_app;
@@ -1854,17 +1971,21 @@ grant execute on routine svc.change_password(uuid,text,text,timestamp with time 
 grant execute on routine svc.close_mfa_challenge(bytea) to svc_app;
 grant execute on routine svc.confirm_mfa_setup(uuid,bytea,bigint,timestamp with time zone) to svc_app;
 grant execute on routine svc.database_identity() to svc_worker;
+grant execute on routine svc.devices_of_partner(uuid) to svc_app;
 grant execute on routine svc.disable_second_factor(uuid,timestamp with time zone) to svc_app;
 grant execute on routine svc.enable_sms_factor(uuid,bytea[],timestamp with time zone) to svc_app;
 grant execute on routine svc.end_membership_sessions(uuid,uuid,uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.end_sessions(uuid,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.end_tenant_sessions(uuid,uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_worker;
 grant execute on routine svc.invite_account(uuid,text,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.issue_user_token(uuid,text,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.issue_user_token(uuid,text,bytea,timestamp with time zone,timestamp with time zone) to svc_worker;
+grant execute on routine svc.load_api_key(bytea) to svc_app;
 grant execute on routine svc.load_caller(uuid) to svc_app;
 grant execute on routine svc.login_account(text) to svc_app;
+grant execute on routine svc.note_api_key_uses(jsonb) to svc_app;
 grant execute on routine svc.open_mfa_challenge(uuid,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.open_session(uuid,integer,uuid,uuid,uuid,bytea,boolean,timestamp with time zone,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.own_account(uuid) to svc_app;

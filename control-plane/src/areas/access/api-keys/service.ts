@@ -5,7 +5,7 @@ import { changed } from '../../../kernel/changed.ts'
 import { type AuditSubject, type Ctx, userBehind } from '../../../kernel/context.ts'
 import { ApiError } from '../../../kernel/errors.ts'
 import { requireCeiling, requireKnown } from './ceiling.ts'
-import { dayMs, expiryOf } from '../expiry.ts'
+import { dayMs, expiryOf } from '../../../kernel/expiry.ts'
 import { placeOf } from './place.ts'
 import {
   insertApiKey,

@@ -1,5 +1,5 @@
 import { requireWithin } from '../../../kernel/ceiling.ts'
-import type { Caller } from '../../../kernel/context.ts'
+import { type Caller, userBehind } from '../../../kernel/context.ts'
 import { ApiError } from '../../../kernel/errors.ts'
 import type { Right } from '../../../kernel/rights.ts'
 import type { Db } from '../../../kernel/tenancy.ts'
@@ -59,7 +59,7 @@ export async function requireOver(db: Db, caller: Caller, memberships: readonly 
   requireWithin(caller, held, 'the user')
 }
 
-/** @throws ApiError 403 when a user asks for it about themselves */
+/** @throws ApiError 403 when a user asks for it about themselves, be it by an API key of theirs */
 export function requireAnother({ actor }: Pick<Caller, 'actor'>, userId: string, what: string): void {
-  if (actor.type === 'user' && actor.id === userId) throw new ApiError('FORBIDDEN', `nobody can ${what}`)
+  if (userBehind(actor) === userId) throw new ApiError('FORBIDDEN', `nobody can ${what}`)
 }

@@ -1,8 +1,8 @@
 import { retireDevices, type Tenant, turnOut } from '../../../../engines/status/retire.ts'
 import { tellFinished } from '../../../../engines/work/hints.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
-import { revokeApiKeysOf } from '../../../access/api-keys/tenant.ts'
-import { revokeEnrollmentKeysOf } from '../../../access/enrollment-keys/tenant.ts'
+import { revokeApiKeysOf } from '../../../access/api-keys/tenant/service.ts'
+import { revokeEnrollmentKeysOf } from '../../../access/enrollment-keys/tenant/service.ts'
 import { closeOrganizations, closeSites, endTenantSessions } from './queries.ts'
 
 type Ending = Pick<Ctx, 'db' | 'ports' | 'after'>

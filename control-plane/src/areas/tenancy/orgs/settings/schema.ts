@@ -60,12 +60,26 @@ export type Settings = { [name: string]: unknown }
 
 const isField = (entry: z.ZodType | Fields): entry is z.ZodType => entry instanceof z.ZodType
 
+/** What a category is about. */
+const categories: Record<string, string> = {
+  contact: 'Whom to ask',
+  address: 'Where it is',
+  security: 'What is demanded of its users',
+  allowedMfaMethods: 'Second factors that may be used',
+  branding: 'How clients look',
+  defaults: 'What a new thing has that is not told otherwise',
+}
+
 const objectOf = (group: Fields, leaf: (field: z.ZodType) => z.ZodType): z.ZodObject =>
   z.strictObject(
     Object.fromEntries(
       Object.entries(group).map(([name, entry]) => [
         name,
-        isField(entry) ? leaf(entry) : objectOf(entry, leaf).optional(),
+        isField(entry)
+          ? leaf(entry).describe(entry.description ?? name)
+          : objectOf(entry, leaf)
+              .optional()
+              .describe(categories[name] ?? name),
       ]),
     ),
   )

@@ -4,7 +4,7 @@ import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
 import type { Db } from '../../../../kernel/tenancy.ts'
 import { partnerOfOrganization } from '../organizations/service.ts'
-import { revokeEnrollmentKeysOf } from '../../../access/enrollment-keys/tenant.ts'
+import { revokeEnrollmentKeysOf } from '../../../access/enrollment-keys/tenant/service.ts'
 import {
   closeSite,
   countContents,

@@ -1,4 +1,4 @@
-import { ApiError } from '../../kernel/errors.ts'
+import { ApiError } from './errors.ts'
 
 export const dayMs = 86_400_000
 const longestMs = 365 * dayMs

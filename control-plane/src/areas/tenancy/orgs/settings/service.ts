@@ -1,6 +1,6 @@
 import type { Db } from '../../../../kernel/tenancy.ts'
-import { effective } from '../settings/merge.ts'
-import { findOrganization } from './queries.ts'
+import { effective } from './merge.ts'
+import { findOrganization } from '../organizations/queries.ts'
 
 /** Settings that programs act upon. */
 export interface EffectiveSettings {

@@ -1,5 +1,5 @@
-import type { Db } from '../../../kernel/tenancy.ts'
-import { revokeIn } from './queries.ts'
+import type { Db } from '../../../../kernel/tenancy.ts'
+import { revokeIn } from '../queries.ts'
 
 /** All of a partner, of one of its organizations, or of one site of that. */
 export interface Whose {
