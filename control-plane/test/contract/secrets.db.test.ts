@@ -5,6 +5,7 @@ import { routes } from '../../src/areas/index.ts'
 import { testApp } from '../harness/app.ts'
 import { appWith } from './world/app-with.ts'
 import { makeWorld } from './world/things.ts'
+import { makeApiKey } from '../../src/kernel/api-key-text.ts'
 import type { Person } from '../harness/people.ts'
 
 const world = await makeWorld(await testApp())
@@ -107,6 +108,30 @@ async function enrol(): Promise<void> {
   })
 }
 
+/** A key whose answer is kept, that is used and rotated, each shown once. */
+async function useKeys(): Promise<void> {
+  const person = await world.people.partnerAdmin(own.partnerId)
+  const key = `api-${crypto.randomUUID()}`
+  const headers = { ...(await bearer(person)), 'idempotency-key': key }
+  const made = await post('/api-keys', { name: 'Canary', scopes: ['organizations:write'] }, headers)
+  const child = await post(
+    '/api-keys',
+    { name: 'Canary’s own', scopes: ['organizations:write'], expiresAt: made.json.expiresAt },
+    { 'x-api-key': made.json.key },
+  )
+  const rotated = await post(`/api-keys/${made.json.id}/rotate`, undefined, headers)
+  await world.core.kernel.keyUses.flush()
+  expect([made.status, child.status, rotated.status]).toEqual([201, 201, 200])
+  remember({
+    'API key': made.json.key,
+    'API key made by another': child.json.key,
+    'rotated API key': rotated.json.key,
+    'key of the kept API key': key,
+  })
+  // Also the part that is secret, by itself.
+  remember({ 'secret of an API key': child.json.key.split('_')[2] })
+}
+
 /** What goes wrong is logged and audited: with none of what was sent. */
 async function failInEveryWay(): Promise<void> {
   const wrong = (name: string) => {
@@ -115,6 +140,8 @@ async function failInEveryWay(): Promise<void> {
     return value
   }
   const { email } = await world.accounts.account()
+  const unknownKey = makeApiKey()
+  remember({ 'unknown API key': unknownKey })
   const machine = { hostname: 'canary', osType: 'linux', architecture: 'x64', agentVersion: '1.0.0' }
   const credentials = { email, password: wrong('password') }
   const replies = [
@@ -130,6 +157,7 @@ async function failInEveryWay(): Promise<void> {
     await post('/agents/enroll', { ...machine, enrollmentKey: wrong('enrollment key') }),
     await post('/auth/logout', undefined, { authorization: `Bearer ${wrong('bearer')}` }),
     await post('/auth/logout', undefined, { 'x-api-key': wrong('API key') }),
+    await post('/api-keys', {}, { 'x-api-key': unknownKey }),
     await post('/auth/refresh', {}, { cookie: `svc_refresh_token=${wrong('cookie')}` }),
   ]
   expect(replies.filter(({ status }) => status < 400 || status >= 500)).toEqual([])
@@ -185,6 +213,7 @@ beforeAll(async () => {
   await logInAndRefresh()
   await setUpSecondFactor()
   await enrol()
+  await useKeys()
   await failInEveryWay()
   await failInside()
   database = await dump()

@@ -27,15 +27,17 @@ export const resume = (ctx: Ending): void => tellEverybody(ctx)
 
 /**
  * Gives up an organization, or a partner with all of its organizations, in this transaction. Logins, API keys, enrollment keys and
- * devices' credentials die, commands are withdrawn; rows stay. What died, for the audit row.
+ * devices' credentials die, commands are withdrawn; rows stay. What died, for the audit row; undefined when somebody else gave the
+ * organization up meanwhile.
  */
 export async function giveUp(ctx: Ending, tenant: Tenant) {
   const { db, ports, after } = ctx
   const { partnerId, orgId } = tenant
-  // First of all, so that an enrollment that is under way is seen below, or sees that the organization is gone.
-  await closeOrganizations(db, partnerId, orgId)
-  const what = orgId ? 'organization' : 'partner'
+  // First of all, in the order in which an enrollment takes its locks: one that is under way is seen below, or finds its key dead.
   const enrollmentKeys = await revokeEnrollmentKeysOf(db, tenant)
+  const organizations = await closeOrganizations(db, partnerId, orgId)
+  if (orgId && organizations === 0) return undefined
+  const what = orgId ? 'organization' : 'partner'
   const apiKeys = await revokeApiKeysOf(db, tenant)
   const { devices, commands } = await retireDevices(db, tenant, `the ${what} was deleted`)
   await closeSites(db, partnerId, orgId)

@@ -42,9 +42,9 @@ export const insertOrganization = (
   on conflict (partner_id, slug) where deleted_at is null do nothing
   returning ${columns(db)}`
 
-/** The partner of an organization that the caller sees: what is written under it. */
+/** The partner of an organization that the caller sees: what is written under it. It stays there until the transaction ends. */
 export const findOwner = (db: Db, orgId: string) => db.one<{ partnerId: string }>`
-  select o.partner_id from organizations o where ${db.visible('o')} and o.id = ${orgId} and o.deleted_at is null`
+  select o.partner_id from organizations o where ${db.visible('o')} and o.id = ${orgId} and o.deleted_at is null for share of o`
 
 /** Its row is held until the transaction ends. */
 export const lockOrganization = (db: Db, id: string) => db.one<OrganizationRow>`

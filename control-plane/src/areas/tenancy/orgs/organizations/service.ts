@@ -8,6 +8,7 @@ import { handedDown, lockedFields, merge } from '../settings/merge.ts'
 import { slugOf, slugTaken } from '../slug.ts'
 import { giveUp, resume, suspend } from './endings.ts'
 import {
+  findOrganization,
   findOwner,
   insertOrganization,
   isSlugTaken,
@@ -142,11 +143,12 @@ async function turn(
  */
 export async function endOrganization(ctx: Ctx<{ id: string }>): Promise<{ success: true } | undefined> {
   const { db, params } = ctx
-  const organization = await lockOrganization(db, params.id)
+  const organization = await findOrganization(db, params.id)
   if (!organization) return undefined
   partnerWithAllOrganizations(db.scope)
   const { id, partnerId, name } = organization
   const details = await giveUp(ctx, { partnerId, orgId: id })
+  if (!details) return undefined
   ctx.audited({ type: 'organization', id, name, partnerId, orgId: id, details })
   return { success: true }
 }

@@ -54,4 +54,4 @@ export const updatePartner = (db: Db, partner: Partner) => db.one<Partner>`
 
 export const closePartner = (db: Db, id: string) => db.run`
   update partners p set status = 'churned', deleted_at = now(), updated_at = now()
-  where ${db.visible('p')} and p.id = ${id}`
+  where ${db.visible('p')} and p.id = ${id} and p.deleted_at is null`

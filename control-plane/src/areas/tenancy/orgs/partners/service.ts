@@ -9,6 +9,7 @@ import { slugOf, slugTaken } from '../slug.ts'
 import {
   closePartner,
   findOwnPartner,
+  findPartner,
   insertPartner,
   isSlugTaken,
   lockPartner,
@@ -98,10 +99,11 @@ export async function changePartner(
 /** Gives up a partner with all of its organizations; rows stay. Undefined (404): no such partner. */
 export async function endPartner(ctx: Ctx<{ id: string }>): Promise<{ success: true } | undefined> {
   const { db, params } = ctx
-  const partner = await lockPartner(db, params.id)
+  const partner = await findPartner(db, params.id)
   if (!partner) return undefined
-  await closePartner(db, partner.id)
   const details = await giveUp(ctx, { partnerId: partner.id })
+  // Last, in the order in which an enrollment takes its locks. Another may have done all this meanwhile.
+  if (!details || (await closePartner(db, partner.id)) === 0) return undefined
   ctx.audited({ type: 'partner', id: partner.id, name: partner.name, details })
   return { success: true }
 }

@@ -20,11 +20,11 @@ export const listSites = (db: Db, filter: SiteFilter, page: Page) => db.rows<Sit
 export const findSite = (db: Db, id: string) => db.one<Site>`
   select ${columns(db)} from sites s where ${db.visible('s')} ${allowed(db)} and s.id = ${id} and s.deleted_at is null`
 
-/** The partner of a site that the caller sees, of this organization while it is there. */
+/** The partner of a site that the caller sees, of this organization. The site stays there until the transaction ends. */
 export const findSiteOwner = (db: Db, orgId: string, siteId: string) => db.one<{ partnerId: string }>`
   select s.partner_id from sites s join organizations o on o.id = s.org_id
   where ${db.visible('s')} ${allowed(db)} and s.org_id = ${orgId} and s.id = ${siteId}
-    and s.deleted_at is null and o.deleted_at is null`
+    and s.deleted_at is null and o.deleted_at is null for key share of s`
 
 /** Nothing comes back when the organization already has a site of this name. */
 export const insertSite = (db: Db, site: CreateSite & { id: string; partnerId: string }) => db.one<Site>`
