@@ -403,6 +403,8 @@ create table svc.mfa_challenges (
   attempts integer not null default 0,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
+  sms_code_hash bytea,
+  sms_expires_at timestamp with time zone,
   constraint mfa_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
   constraint mfa_challenges_pkey PRIMARY KEY (token_hash)
 );
@@ -511,6 +513,16 @@ create table svc.partners (
 );
 alter table svc.partners enable row level security;
 alter table svc.partners force row level security;
+
+create table svc.phone_codes (
+  user_id uuid not null,
+  phone_number text not null,
+  code_hash bytea not null,
+  attempts integer not null default 0,
+  expires_at timestamp with time zone not null,
+  constraint phone_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id) ON DELETE CASCADE,
+  constraint phone_codes_pkey PRIMARY KEY (user_id)
+);
 
 create table svc.rate_limits (
   bucket text not null,
@@ -929,6 +941,18 @@ AS $function$
     recovery_code_hashes = excluded.recovery_code_hashes, expires_at = excluded.expires_at
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.begin_phone_check(account uuid, phone text, hash bytea, until timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  insert into phone_codes (user_id, phone_number, code_hash, expires_at) values (account, phone, hash, until)
+  on conflict (user_id) do update set phone_number = excluded.phone_number, code_hash = excluded.code_hash, attempts = 0,
+    expires_at = excluded.expires_at
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.change_account(account uuid, partner uuid, org uuid, new_name text, new_status text, at timestamp with time zone)
  RETURNS boolean
  LANGUAGE plpgsql
@@ -961,6 +985,20 @@ AS $function$
     avatar_url = case when with_avatar then new_avatar else u.avatar_url end, updated_at = at
   where u.id = account
 $function$;
+
+CREATE OR REPLACE FUNCTION svc.change_password(account uuid, checked text, hash text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+begin
+  perform from users u where u.id = account and u.password_hash = checked for update;
+  if not found then return false; end if;
+  perform svc.set_password(account, hash, at);
+  return true;
+end $function$;
 
 CREATE OR REPLACE FUNCTION svc.close_mfa_challenge(token bytea)
  RETURNS boolean
@@ -1007,6 +1045,33 @@ begin
   return cluster || '/' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) || '/'
     || (select oid::text from pg_database where datname = current_database());
 end $function$;
+
+CREATE OR REPLACE FUNCTION svc.disable_second_factor(account uuid, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with disabled as (
+    update users u set mfa_method = null, totp_secret = null, totp_last_step = null, phone_number = null,
+      phone_verified = false, recovery_code_hashes = '{}', updated_at = at
+    where u.id = account and u.mfa_method is not null returning 1)
+  select exists (select from disabled)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.enable_sms_factor(account uuid, hashes bytea[], at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with enabled as (
+    update users u set mfa_method = 'sms', recovery_code_hashes = hashes, updated_at = at
+    where u.id = account and u.mfa_method is null and u.phone_verified and u.phone_number is not null returning 1)
+  select exists (select from enabled)
+$function$;
 
 CREATE OR REPLACE FUNCTION svc.end_membership_sessions(account uuid, partner uuid, org uuid, reason text, at timestamp with time zone)
  RETURNS void
@@ -1092,7 +1157,9 @@ AS $function$
 begin
   insert into users (id, email, name, status, created_at, updated_at) values (fresh_id, mail, display, 'invited', at, at)
     on conflict (email) do nothing;
-  update users u set status = 'invited', name = display, password_hash = null, auth_epoch = u.auth_epoch + 1, updated_at = at
+  update users u set status = 'invited', name = display, password_hash = null, mfa_method = null, totp_secret = null,
+      totp_last_step = null, recovery_code_hashes = '{}', phone_number = null, phone_verified = false,
+      auth_epoch = u.auth_epoch + 1, updated_at = at
     where u.email = mail and u.status = 'active' and u.email_verified_at is null and not u.platform_admin
       and not exists (select from partner_memberships m where m.user_id = u.id)
       and not exists (select from organization_memberships m where m.user_id = u.id);
@@ -1234,6 +1301,16 @@ AS $function$
   from users u where u.id = account
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.password_of(account uuid)
+ RETURNS text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select u.password_hash from users u where u.id = account
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.pending_mfa_setup(account uuid, at timestamp with time zone)
  RETURNS TABLE(secret bytea, recovery_codes bytea)
  LANGUAGE sql
@@ -1256,6 +1333,62 @@ AS $function$
   where t.token_hash = token and t.purpose = for_purpose and t.expires_at > at
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.register_account(account uuid, mail text, display text, hash text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with made as (
+    insert into users (id, email, name, status, password_hash, password_changed_at, created_at, updated_at)
+    values (account, mail, display, 'active', hash, at, at, at)
+    on conflict (email) do nothing returning 1)
+  select exists (select from made)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.register_partner(partner uuid, display text, name_in_addresses text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with made as (
+    insert into partners (id, name, slug, created_at, updated_at) values (partner, display, name_in_addresses, at, at)
+    on conflict (slug) do nothing returning 1)
+  select exists (select from made)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.renew_login(account uuid, family uuid, token bytea, second_factor boolean, reason text, at timestamp with time zone, idle interval)
+ RETURNS TABLE(auth_epoch integer, mfa boolean, idle_until timestamp with time zone)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+declare
+  epoch integer;
+  kept refresh_families;
+begin
+  update users u set auth_epoch = u.auth_epoch + 1 where u.id = account and u.status = 'active' returning u.auth_epoch into epoch;
+  update refresh_families f set auth_epoch = epoch, mfa = f.mfa or second_factor,
+      mfa_at = case when second_factor then at else f.mfa_at end
+    where f.id = family and f.user_id = account and f.revoked_at is null and f.expires_at > at returning f.* into kept;
+  if epoch is null or kept.id is null then return; end if;
+  update refresh_families f set revoked_at = at, revoked_reason = reason
+    where f.user_id = account and f.id <> family and f.revoked_at is null;
+  -- Over, rather than gone: a refresh that waits for the family's lock at this moment must find that its token is dead.
+  update refresh_tokens t set idle_expires_at = '-infinity' where t.family_id = family;
+  delete from mfa_challenges c where c.user_id = account;
+  delete from mfa_setups s where s.user_id = account;
+  delete from phone_codes c where c.user_id = account;
+  insert into refresh_tokens (token_hash, family_id, created_at, idle_expires_at)
+    values (token, family, at, least(at + idle, kept.expires_at));
+  return query select epoch, kept.mfa, least(at + idle, kept.expires_at);
+end $function$;
+
 CREATE OR REPLACE FUNCTION svc.renew_second_factor(account uuid, family uuid, at timestamp with time zone)
  RETURNS boolean
  LANGUAGE sql
@@ -1268,6 +1401,19 @@ AS $function$
     where f.id = family and f.user_id = account and f.revoked_at is null
     returning 1)
   select exists (select from renewed)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.replace_recovery_codes(account uuid, hashes bytea[], at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with replaced as (
+    update users u set recovery_code_hashes = hashes, updated_at = at
+    where u.id = account and u.mfa_method is not null returning 1)
+  select exists (select from replaced)
 $function$;
 
 CREATE OR REPLACE FUNCTION svc.scope()
@@ -1313,13 +1459,50 @@ CREATE OR REPLACE FUNCTION svc.scope_whole_partner()
 RETURN CASE WHEN ((svc.scope() ->> 'orgs'::text) = 'all'::text) THEN ((svc.scope() ->> 'partner'::text))::uuid ELSE NULL::uuid END;
 
 CREATE OR REPLACE FUNCTION svc.second_factor_of(account uuid)
- RETURNS TABLE(mfa_method text, totp_secret bytea)
+ RETURNS TABLE(mfa_method text, totp_secret bytea, phone_number text, phone_verified boolean)
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO 'svc', 'pg_temp'
  SET "app.scope" TO '"system"'
 AS $function$
-  select u.mfa_method, u.totp_secret from users u where u.id = account
+  select u.mfa_method, u.totp_secret, u.phone_number, u.phone_verified from users u where u.id = account
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.security_of(account uuid)
+ RETURNS TABLE(min_length integer, require_mfa boolean, sms_allowed boolean, tenants text[])
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with tenants as (
+    select p.name, p.settings -> 'security' as security from partners p
+    where p.id in (select m.partner_id from partner_memberships m where m.user_id = account
+      union all select m.partner_id from organization_memberships m where m.user_id = account)
+    union all
+    select o.name, o.settings -> 'security' from organizations o
+    where o.id in (select m.org_id from organization_memberships m where m.user_id = account)
+  )
+  select
+    coalesce(max(case when jsonb_typeof(t.security -> 'minLength') = 'number'
+      then least((t.security ->> 'minLength')::numeric, 256)::integer end), 0),
+    coalesce(bool_or(t.security -> 'requireMfa' = 'true'), false),
+    not coalesce(bool_or(coalesce(t.security -> 'allowedMfaMethods', t.security -> 'allowedMethods') -> 'sms' = 'false'), false),
+    coalesce(array_agg(t.name), '{}')
+  from tenants t
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.set_challenge_code(token bytea, hash bytea, at timestamp with time zone, until timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with set_code as (
+    update mfa_challenges c set sms_code_hash = hash, sms_expires_at = until
+    where c.token_hash = token and c.expires_at > at returning 1)
+  select exists (select from set_code)
 $function$;
 
 CREATE OR REPLACE FUNCTION svc.set_password(account uuid, hash text, at timestamp with time zone)
@@ -1331,6 +1514,28 @@ CREATE OR REPLACE FUNCTION svc.set_password(account uuid, hash text, at timestam
 AS $function$
   update users u set password_hash = hash, password_changed_at = at, updated_at = at where u.id = account;
   delete from user_tokens t where t.user_id = account;
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.set_phone(account uuid, phone text, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update users u set phone_number = phone, phone_verified = true, updated_at = at where u.id = account
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.sms_challenge(token bytea, at timestamp with time zone)
+ RETURNS TABLE(id uuid, email text, mfa_method text, phone_number text, partner_id uuid, org_id uuid)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select u.id, u.email, u.mfa_method, case when u.phone_verified then u.phone_number end, h.partner_id, h.org_id
+  from mfa_challenges c join users u on u.id = c.user_id left join lateral svc.homes_of(u.id) h on h.place = 1
+  where c.token_hash = token and c.expires_at > at and u.status = 'active'
 $function$;
 
 CREATE OR REPLACE FUNCTION svc.store_successor(family uuid, used bytea, token bytea, at timestamp with time zone, idle_until timestamp with time zone, retry_key bytea, answer bytea)
@@ -1360,25 +1565,37 @@ begin
 end $procedure$;
 
 CREATE OR REPLACE FUNCTION svc.try_mfa_challenge(token bytea, at timestamp with time zone, most integer)
- RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_method text, totp_secret bytea, auth_epoch integer, platform_admin boolean, partner_id uuid, org_id uuid)
+ RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_method text, totp_secret bytea, sms_code_hash bytea, auth_epoch integer, platform_admin boolean, partner_id uuid, org_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'svc', 'pg_temp'
  SET "app.scope" TO '"system"'
 AS $function$
 #variable_conflict use_column
-declare account uuid;
+declare tried mfa_challenges;
 begin
   update mfa_challenges c set attempts = c.attempts + 1
     where c.token_hash = token and c.expires_at > at and c.attempts < most
-    returning c.user_id into account;
-  if account is null then return; end if;
+    returning c.* into tried;
+  if tried.user_id is null then return; end if;
   return query
-    select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method, u.totp_secret, u.auth_epoch, u.platform_admin,
-      h.partner_id, h.org_id
+    select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method, u.totp_secret,
+      case when tried.sms_expires_at > at then tried.sms_code_hash end, u.auth_epoch, u.platform_admin, h.partner_id, h.org_id
     from users u left join lateral svc.homes_of(u.id) h on h.place = 1
-    where u.id = account;
+    where u.id = tried.user_id;
 end $function$;
+
+CREATE OR REPLACE FUNCTION svc.try_phone_code(account uuid, at timestamp with time zone, most integer)
+ RETURNS TABLE(phone_number text, code_hash bytea)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update phone_codes c set attempts = c.attempts + 1
+    where c.user_id = account and c.expires_at > at and c.attempts < most
+    returning c.phone_number, c.code_hash
+$function$;
 
 CREATE OR REPLACE FUNCTION svc.upgrade_password_hash(account uuid, checked text, better text)
  RETURNS void
@@ -1417,6 +1634,17 @@ begin
       else 'organization inactive' end
     from (values (1)) one (row) left join enrollment_keys k on k.key_hash = hash;
 end $function$;
+
+CREATE OR REPLACE FUNCTION svc.use_phone_code(account uuid, hash bytea)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with used as (delete from phone_codes c where c.user_id = account and c.code_hash = hash returning 1)
+  select exists (select from used)
+$function$;
 
 CREATE OR REPLACE FUNCTION svc.use_recovery_code(account uuid, code bytea)
  RETURNS boolean
@@ -1583,6 +1811,7 @@ grant delete, insert, select, update on svc.partner_memberships to svc_app;
 grant delete, insert, select, update on svc.partner_memberships to svc_worker;
 grant select, update on svc.partners to svc_app;
 grant insert, select, update on svc.partners to svc_worker;
+grant delete, select on svc.phone_codes to svc_worker;
 grant delete, insert, select, update on svc.rate_limits to svc_app;
 grant delete, insert, select, update on svc.rate_limits to svc_worker;
 grant delete, select on svc.refresh_families to svc_worker;
@@ -1618,25 +1847,35 @@ grant update (is_latest) on svc.release_assets to svc_worker;
 grant select (id, email, name, status, avatar_url, password_changed_at, phone_number, phone_verified, mfa_method, last_login_at, created_at, updated_at, email_verified_at) on svc.users to svc_app;
 grant execute on routine svc.activate_account(uuid,timestamp with time zone) to svc_app;
 grant execute on routine svc.begin_mfa_setup(uuid,bytea,bytea,bytea[],timestamp with time zone) to svc_app;
+grant execute on routine svc.begin_phone_check(uuid,text,bytea,timestamp with time zone) to svc_app;
 grant execute on routine svc.change_account(uuid,uuid,uuid,text,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.change_own_profile(uuid,text,text,boolean,timestamp with time zone) to svc_app;
+grant execute on routine svc.change_password(uuid,text,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.close_mfa_challenge(bytea) to svc_app;
 grant execute on routine svc.confirm_mfa_setup(uuid,bytea,bigint,timestamp with time zone) to svc_app;
 grant execute on routine svc.database_identity() to svc_worker;
+grant execute on routine svc.disable_second_factor(uuid,timestamp with time zone) to svc_app;
+grant execute on routine svc.enable_sms_factor(uuid,bytea[],timestamp with time zone) to svc_app;
 grant execute on routine svc.end_membership_sessions(uuid,uuid,uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.end_sessions(uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_worker;
 grant execute on routine svc.invite_account(uuid,text,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.issue_user_token(uuid,text,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
+grant execute on routine svc.issue_user_token(uuid,text,bytea,timestamp with time zone,timestamp with time zone) to svc_worker;
 grant execute on routine svc.load_caller(uuid) to svc_app;
 grant execute on routine svc.login_account(text) to svc_app;
 grant execute on routine svc.open_mfa_challenge(uuid,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.open_session(uuid,integer,uuid,uuid,uuid,bytea,boolean,timestamp with time zone,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.own_account(uuid) to svc_app;
+grant execute on routine svc.password_of(uuid) to svc_app;
 grant execute on routine svc.pending_mfa_setup(uuid,timestamp with time zone) to svc_app;
 grant execute on routine svc.read_user_token(text,bytea,timestamp with time zone) to svc_app;
+grant execute on routine svc.register_account(uuid,text,text,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.register_partner(uuid,text,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.renew_login(uuid,uuid,bytea,boolean,text,timestamp with time zone,interval) to svc_app;
 grant execute on routine svc.renew_second_factor(uuid,uuid,timestamp with time zone) to svc_app;
+grant execute on routine svc.replace_recovery_codes(uuid,bytea[],timestamp with time zone) to svc_app;
 grant execute on routine svc.scope() to svc_app;
 grant execute on routine svc.scope() to svc_worker;
 grant execute on routine svc.scope_all_orgs() to svc_app;
@@ -1652,11 +1891,17 @@ grant execute on routine svc.scope_system() to svc_worker;
 grant execute on routine svc.scope_whole_partner() to svc_app;
 grant execute on routine svc.scope_whole_partner() to svc_worker;
 grant execute on routine svc.second_factor_of(uuid) to svc_app;
+grant execute on routine svc.security_of(uuid) to svc_app;
+grant execute on routine svc.set_challenge_code(bytea,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.set_password(uuid,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.set_phone(uuid,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.sms_challenge(bytea,timestamp with time zone) to svc_app;
 grant execute on routine svc.store_successor(uuid,bytea,bytea,timestamp with time zone,timestamp with time zone,bytea,bytea) to svc_app;
 grant execute on routine svc.try_mfa_challenge(bytea,timestamp with time zone,integer) to svc_app;
+grant execute on routine svc.try_phone_code(uuid,timestamp with time zone,integer) to svc_app;
 grant execute on routine svc.upgrade_password_hash(uuid,text,text) to svc_app;
 grant execute on routine svc.use_enrollment_key(bytea) to svc_app;
+grant execute on routine svc.use_phone_code(uuid,bytea) to svc_app;
 grant execute on routine svc.use_recovery_code(uuid,bytea) to svc_app;
 grant execute on routine svc.use_refresh_token(bytea,bytea,timestamp with time zone,interval,interval) to svc_app;
 grant execute on routine svc.use_totp_step(uuid,bigint) to svc_app;

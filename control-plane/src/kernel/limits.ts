@@ -145,6 +145,15 @@ export const limits = {
     store: 'redis',
     counts: 'requests',
   },
+  // A link cannot be guessed; what is limited is the work of hashing, for an office that sets up at once.
+  'invite-link': {
+    of: 'invitations read or accepted from this address',
+    per: ['ip'],
+    points: 60,
+    seconds: 10 * minute,
+    store: 'redis',
+    counts: 'requests',
+  },
   refresh: {
     of: 'token refreshes from this address',
     per: ['ip'],

@@ -56,7 +56,7 @@ end;
 
 -- An account is nobody's property: a tenant cannot see one that is not its member's, and must find it to invite it. An unknown
 -- e-mail becomes an account without a password. One whose address was never proved may be a stranger's who typed it: the password
--- that it has is void, and it waits for the link like a new one. `fresh`: this call made it.
+-- and factors that it has are void, and it waits for the link like a new one. `fresh`: this call made it.
 create function svc.invite_account(fresh_id uuid, mail text, display text, at timestamptz)
   returns table (id uuid, name text, status text, fresh boolean)
   language plpgsql volatile security definer
@@ -67,7 +67,9 @@ as $$
 begin
   insert into users (id, email, name, status, created_at, updated_at) values (fresh_id, mail, display, 'invited', at, at)
     on conflict (email) do nothing;
-  update users u set status = 'invited', name = display, password_hash = null, auth_epoch = u.auth_epoch + 1, updated_at = at
+  update users u set status = 'invited', name = display, password_hash = null, mfa_method = null, totp_secret = null,
+      totp_last_step = null, recovery_code_hashes = '{}', phone_number = null, phone_verified = false,
+      auth_epoch = u.auth_epoch + 1, updated_at = at
     where u.email = mail and u.status = 'active' and u.email_verified_at is null and not u.platform_admin
       and not exists (select from partner_memberships m where m.user_id = u.id)
       and not exists (select from organization_memberships m where m.user_id = u.id);

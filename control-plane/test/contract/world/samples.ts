@@ -1,4 +1,14 @@
-import { type Ceremony, enroll, enableMfa, logIn, refresh, setUpMfa, verifyMfa } from './ceremonies.ts'
+import {
+  acceptInvite,
+  type Ceremony,
+  enroll,
+  previewInvite,
+  enableMfa,
+  logIn,
+  refresh,
+  setUpMfa,
+  verifyMfa,
+} from './ceremonies.ts'
 import type { Kind } from './things.ts'
 
 /** Stands in a body for the id of a thing. */
@@ -53,6 +63,9 @@ export const samples: Record<string, Sample> = {
   'POST /auth/mfa/setup': { ceremony: setUpMfa },
   'POST /auth/mfa/enable': { ceremony: enableMfa, endsLogin: true },
   'POST /auth/mfa/verify': { ceremony: verifyMfa },
+
+  'POST /auth/invite/preview': { ceremony: previewInvite },
+  'POST /auth/accept-invite': { ceremony: acceptInvite },
 
   'GET /users/me': {},
   'PATCH /users/me': { body: { name: unique('Myself') } },

@@ -1,3 +1,4 @@
+import invite from './invite/routes.ts'
 import login from './login/routes.ts'
 import mfa from './mfa/routes.ts'
 import password from './password/routes.ts'
@@ -5,4 +6,4 @@ import phone from './phone/routes.ts'
 import registration from './registration/routes.ts'
 import session from './session/routes.ts'
 
-export default [...registration, ...login, ...session, ...password, ...mfa, ...phone]
+export default [...registration, ...login, ...invite, ...session, ...password, ...mfa, ...phone]
