@@ -2,7 +2,7 @@ import { tokenHash } from '@svc/proto'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
 import { findSecurity } from '../password/service.ts'
-import { aboutUser } from '../session/service.ts'
+import { aboutUser, homeOf } from '../session/service.ts'
 import { codeHash, codeLifeMs, makeCode, ownerOf } from './codes.ts'
 import { findSmsChallenge, setChallengeCode, type SmsChallenge } from './queries.ts'
 import type { SendSms } from './schema.ts'
@@ -51,6 +51,8 @@ export async function beginSmsLogin(ctx: SendCtx, { challenge, account, phone }:
   const code = makeCode()
   const hash = codeHash(ports.secrets, ownerOf.login(challenge), code)
   if (!(await setChallengeCode(db, challenge, hash, at, new Date(at.getTime() + codeLifeMs)))) throw gone()
+  // Whoever sends the request, with whatever other login: the row is of the account's tenant.
+  await ctx.establish(homeOf(account))
   ctx.audited({ ...aboutUser(account), details: { phoneLast4: phone.slice(-4) } })
   return { phone, code }
 }

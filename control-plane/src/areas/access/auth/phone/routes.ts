@@ -9,7 +9,6 @@ export default [
     summary: 'Send a code to a telephone number, to verify it; or to the number in force, to prove it again',
     can: 'signed-in',
     mfaExempt: true,
-    limit: ['phone-user', 'phone-number'],
     audit: 'auth.phone.verify.requested',
     idempotent: false,
     body: VerifyPhone,

@@ -27,6 +27,9 @@ export async function checkNumber(ctx: VerifyCtx): Promise<void> {
   const known = factor?.phoneVerified && factor.phoneNumber === body.phoneNumber
   if (factor?.mfaMethod && !known) requireFreshMfa(caller, ports.clock.now())
   await confirmPassword(ctx, body.currentPassword, 'auth.phone.verify')
+  // Only now: who cannot prove who they are uses up nobody's messages.
+  await ports.limits.hit('phone-user', { user: id })
+  await ports.limits.hit('phone-number', { phone: body.phoneNumber })
   await ports.limits.hit('sms-number', { phone: body.phoneNumber })
 }
 

@@ -21,7 +21,9 @@ export async function checkRegistration({ ports, body }: RegisterCtx): Promise<s
 export async function register(ctx: RegisterCtx<Register>, hash: string): Promise<Registered> {
   const account = accountOf(ctx, hash)
   const { id, email, name } = account
-  const fresh = await insertAccount(ctx.db, account)
+  // Whoever asks, with whatever login: the account is no tenant's.
+  const db = await ctx.establish({ kind: 'nobody' })
+  const fresh = await insertAccount(db, account)
   if (fresh)
     ctx.audited({
       type: 'user',
