@@ -14,6 +14,8 @@ const open: Record<string, string> = {
   'POST /auth/register-partner': 'what a partner and an account are made of',
   'POST /auth/forgot-password': 'an e-mail, and answers nothing about it',
   'POST /auth/reset-password': 'the token of a mailed link',
+  'POST /auth/invite/preview': 'the token of a mailed link',
+  'POST /auth/accept-invite': 'the token of a mailed link',
   'POST /agents/enroll': 'an enrollment key',
   'GET /agents/download/:os/:arch': 'nothing: the agent is no secret',
 }

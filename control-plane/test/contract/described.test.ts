@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { routes } from '../../src/areas/index.ts'
 import { openapi } from '../../src/kernel/openapi.ts'
+import type { Route } from '../../src/kernel/route.ts'
 import { readMatrix } from './matrix/rows.ts'
 
 type Json = Record<string, unknown>

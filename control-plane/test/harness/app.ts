@@ -92,7 +92,8 @@ async function readAnswer(app: FastifyInstance, options: InjectOptions): Promise
   }
 }
 
-function requester(app: FastifyInstance): TestApp['request'] {
+/** Asks this app as {@link TestApp.request} does. */
+export function requester(app: FastifyInstance): TestApp['request'] {
   return async (what, as, more = {}) => {
     const [method, path] = what.split(' ') as [NonNullable<InjectOptions['method']>, string]
     return readAnswer(app, {

@@ -120,7 +120,7 @@ async function settle(
 async function nextMove(t: TestApp, random: Random, org: Org, users: readonly string[]): Promise<Move> {
   const roles = await t.owner<
     { id: string }[]
-  >`select id from svc.roles where partner_id = ${org.partnerId} order by id`
+  >`select id from svc.roles where partner_id = ${org.partnerId} order by created_at, id`
   const role = () => random.one(roles).id
   const user = random.one(users)
   const name = () => `Role ${random.whole(1e9)}`
