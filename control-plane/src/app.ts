@@ -89,10 +89,11 @@ export async function buildApp({
   config,
   logger,
   kernel,
-  routes,
   registry,
   ready,
+  ...options
 }: AppOptions): Promise<FastifyInstance> {
+  const routes = options.routes.filter(({ existsIf }) => existsIf === undefined || config[existsIf])
   const app = fastify({
     ...timeouts,
     loggerInstance: logger,

@@ -41,6 +41,7 @@ export function route<
     can: spec.can,
     summary: spec.summary,
     ...(spec.limit !== undefined && { limit: spec.limit }),
+    ...(spec.existsIf !== undefined && { existsIf: spec.existsIf }),
     ...(spec.mfaExempt && { mfaExempt: true }),
     ...(spec.freshMfa && { freshMfa: true }),
     ...(spec.fullAccess && { fullAccess: true }),

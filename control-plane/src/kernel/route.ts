@@ -30,6 +30,8 @@ interface Common {
   can: Can
   summary: string
   limit?: LimitName | readonly LimitName[]
+  /** a flag of the configuration; where it is off there is no such endpoint */
+  existsIf?: 'enableRegistration'
   /** callable without a second factor by a user whose role demands one */
   mfaExempt?: true
   /** demands a second factor checked within ten minutes */

@@ -9,6 +9,16 @@ import {
   setUpMfa,
   verifyMfa,
 } from './ceremonies.ts'
+import {
+  changePassword,
+  confirmPhone,
+  enableSms,
+  forgetPassword,
+  resetPassword,
+  smsCode,
+  smsLogin,
+  verifyPhone,
+} from './sign-in.ts'
 import type { Kind } from './things.ts'
 
 /** Stands in a body for the id of a thing. */
@@ -45,12 +55,13 @@ export interface Sample {
   lists?: Kind
   /** query keys that take ids, one or comma-separated */
   filters?: Record<string, Kind>
-  /** the caller's login is over after it */
+  /** the caller's login is over after it, or the caller not as before: each call has a caller of its own */
   endsLogin?: true
 }
 
 const id = (kind: Kind) => new Ref(kind)
 const unique = (text: string) => new Unique(text)
+const somebody = { name: 'Ann Lee', password: 'turquoise walrus keeps time' }
 const linux = { platform: 'linux', arch: 'amd64' }
 const device = { params: { id: 'device' } } as const
 
@@ -63,6 +74,19 @@ export const samples: Record<string, Sample> = {
   'POST /auth/mfa/setup': { ceremony: setUpMfa },
   'POST /auth/mfa/enable': { ceremony: enableMfa, endsLogin: true },
   'POST /auth/mfa/verify': { ceremony: verifyMfa },
+  'POST /auth/mfa/disable': { ceremony: smsCode, endsLogin: true },
+  'POST /auth/mfa/recovery-codes': { ceremony: smsCode, endsLogin: true },
+  'POST /auth/mfa/sms/enable': { ceremony: enableSms, endsLogin: true },
+  'POST /auth/mfa/sms/send': { ceremony: smsLogin },
+  'POST /auth/phone/verify': { ceremony: verifyPhone, endsLogin: true },
+  'POST /auth/phone/confirm': { ceremony: confirmPhone, endsLogin: true },
+  'POST /auth/register': { body: { email: new Unique('mine.', '@example.com'), ...somebody } },
+  'POST /auth/register-partner': {
+    body: { email: new Unique('ours.', '@example.com'), companyName: unique('Provider'), ...somebody },
+  },
+  'POST /auth/forgot-password': { ceremony: forgetPassword },
+  'POST /auth/reset-password': { ceremony: resetPassword },
+  'POST /auth/change-password': { ceremony: changePassword, endsLogin: true },
 
   'GET /orgs/partners': { lists: 'partner' },
   'POST /orgs/partners': { body: { name: unique('Partner') } },

@@ -57,7 +57,9 @@ export const listRolesWithUsers = (
       from (select u.id, u.email, u.name, u.status from members m join users u on u.id = m.user_id
         where m.role_id = r.id order by u.name, u.id limit ${most}) f), '[]') as users
   from roles r
-  where ${db.visible('r')} ${orgId ? db.sql`and r.org_id = ${orgId}` : db.sql``} ${page.after('r')}
+  where ${db.visible('r')} and not exists (
+      select from organizations o where ${db.visible('o')} and o.id = r.org_id and o.deleted_at is not null)
+    ${orgId ? db.sql`and r.org_id = ${orgId}` : db.sql``} ${page.after('r')}
   order by r.created_at desc, r.id desc
   limit ${page.take}`
 

@@ -4,7 +4,7 @@ import { queueMail } from '../../../../engines/mail/queue.ts'
 import { type LinkHolder, setPassword } from '../links/queries.ts'
 import { readLink, useLink } from '../links/service.ts'
 import { endSessions } from '../session/queries.ts'
-import { aboutUser } from '../session/service.ts'
+import { aboutUser, homeOf } from '../session/service.ts'
 import type { ResetPassword } from './schema.ts'
 import { hashChosen } from './service.ts'
 
@@ -33,6 +33,8 @@ export async function resetPassword(ctx: ResetCtx, { holder, hash }: Chosen): Pr
   await endSessions(db, userId, 'password reset', at)
   const { name, email } = holder
   await queueMail(ctx, { to: { name, email }, kind: 'password-changed', data: { at } })
+  // Whoever sends the request, with whatever other login: the row is of the account's tenant.
+  await ctx.establish(homeOf(holder))
   ctx.audited({ ...aboutUser(holder), actor: { type: 'user', id: userId, email } })
   ctx.after(() => ports.callers.changed(userId))
   return undefined

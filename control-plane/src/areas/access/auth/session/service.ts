@@ -41,6 +41,9 @@ function scopeOf({ partnerId, orgId }: Home): Scope {
   return { kind: 'tenant', partnerId, orgs: orgId === null ? 'all' : [orgId] }
 }
 
+/** The tenant that a login of this account would be for; nobody's where it belongs to none. */
+export const homeOf = (home: Home): Scope => (home.partnerId === null ? { kind: 'nobody' } : scopeOf(home))
+
 /** The subject of an audit row about a user's own account. */
 export const aboutUser = ({ id, email, partnerId, orgId }: Pick<Holder, 'id' | 'email'> & Home) => ({
   type: 'user',
