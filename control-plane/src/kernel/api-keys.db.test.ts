@@ -231,7 +231,9 @@ test('guessing keys is limited per address; a key that is known there goes on, a
   expect(guesses.filter((status) => status === 401)).toHaveLength(299)
   expect(guesses.filter((status) => status === 429)).toHaveLength(6)
   expect(await from('203.0.113.1', 'svc_mistyped')).toBe(401)
+  await t.core.ports.apiKeys.changed() // it is looked up again
   expect(await from('203.0.113.1', key)).toBe(200)
+  expect(await from('203.0.113.1', (await held()).key)).toBe(429) // new here, and so like a guess
   expect(await from('203.0.113.2', makeApiKey())).toBe(401)
 })
 

@@ -1,5 +1,6 @@
 import { svc, tokenHash } from '@svc/proto'
 import { names, type Bus } from '@svc/proto/bus'
+import { LRUCache } from 'lru-cache'
 import type { Sql } from 'postgres'
 import { z } from 'zod'
 import { requireRange } from './address-ranges.ts'
@@ -29,7 +30,7 @@ export type KeyStanding = z.output<typeof KeyStanding>
 /** What every request with an API key needs to know of it, from a cache that is at most two seconds old. */
 export interface ApiKeys {
   /**
-   * Undefined: no such key, or none that works. One that is not remembered is looked up, which is counted against guessing.
+   * Undefined: no such key, or none that works. Looking up one that was not good lately is counted against guessing.
    *
    * @param key whose checksum is right
    * @throws ApiError RATE_LIMITED
@@ -46,12 +47,23 @@ async function load(sql: Sql, hash: Buffer): Promise<KeyStanding | undefined> {
   return row?.standing ? KeyStanding.parse(row.standing) : undefined
 }
 
-/** A point is taken before the look-up and given back to who brought a real key: parallel guesses cannot slip past the count. */
-async function lookUp(sql: Sql, limits: Limits, hash: Buffer, ip: string): Promise<KeyStanding | undefined> {
-  await limits.hit('api-key-guess', { ip })
-  const found = await load(sql, hash)
-  if (found) await limits.refund('api-key-guess', { ip })
-  return found
+/** Keys that were good lately: looking one up again is no guess, whatever others do behind the same address. */
+const mostKnown = 10_000
+
+/** Looks keys up. A point is taken before and given back to who brought a real key: parallel guesses cannot slip past the count. */
+function lookUpWith(sql: Sql, limits: Limits) {
+  const known = new LRUCache<string, true>({ max: mostKnown })
+  return async (name: string, hash: Buffer, ip: string): Promise<KeyStanding | undefined> => {
+    const isGuess = !known.has(name)
+    if (isGuess) await limits.hit('api-key-guess', { ip })
+    const found = await load(sql, hash)
+    if (!found) known.delete(name)
+    else if (isGuess) {
+      known.set(name, true)
+      await limits.refund('api-key-guess', { ip })
+    }
+    return found
+  }
 }
 
 /** A hint that cannot be read may have been about keys. */
@@ -66,13 +78,15 @@ function areChanged(payload: Uint8Array): boolean {
 /** @param sql of svc_app */
 export async function openApiKeys(sql: Sql, bus: Bus, limits: Limits): Promise<ApiKeys & { close(): void }> {
   const cache = new FreshCache<KeyStanding>({ keepAbsent: false })
+  const lookUp = lookUpWith(sql, limits)
   const unsubscribe = await bus.subscribe(names.apiAll(), (payload) => {
     if (areChanged(payload)) cache.drop(undefined)
   })
   return {
     find: (key, ip) => {
       const hash = tokenHash(key)
-      return cache.find(hash.toString('base64'), () => lookUp(sql, limits, hash, ip))
+      const name = hash.toString('base64')
+      return cache.find(name, () => lookUp(name, hash, ip))
     },
     changed: async () => {
       cache.drop(undefined)

@@ -190,7 +190,7 @@ export const limits = {
     store: 'redis',
     counts: 'requests',
   },
-  // Whoever guesses keys; one that is known gives its point back, and is looked up at most every two seconds.
+  // Whoever guesses keys; one that turns out to be real gives its point back, and takes none from then on.
   'api-key-guess': {
     of: 'unknown API keys from this address',
     per: ['ip'],
