@@ -15,7 +15,7 @@ import { measure } from './kernel/measure.ts'
 import { healthRoutes, type Readiness } from './kernel/readiness.ts'
 import { bodyLimits, parseBody } from './kernel/json.ts'
 import { refuseOtherMethods } from './kernel/methods.ts'
-import { type Kernel, mount } from './kernel/mount.ts'
+import { type Kernel, mount, pathsOf } from './kernel/mount.ts'
 import { openapi } from './kernel/openapi.ts'
 import { referencePage, referencePaths } from './kernel/reference.ts'
 import type { Route } from './kernel/route.ts'
@@ -87,10 +87,11 @@ export async function buildApp({
   config,
   logger,
   kernel,
-  routes,
   registry,
   ready,
+  ...options
 }: AppOptions): Promise<FastifyInstance> {
+  const routes = options.routes.filter(({ existsIf }) => existsIf === undefined || config[existsIf])
   const app = fastify({
     ...timeouts,
     loggerInstance: logger,
@@ -129,7 +130,7 @@ export async function buildApp({
   )
   referencePage(app)
   refuseOtherMethods(app, [
-    ...routes.map(({ method, path }) => [method, prefix + path] as const),
+    ...routes.flatMap(({ method, path }) => pathsOf(path).map((each) => [method, prefix + each] as const)),
     ['GET', `${prefix}/openapi.json`],
     ...referencePaths,
   ])

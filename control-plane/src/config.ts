@@ -96,6 +96,27 @@ const Environment = z.object({
     'github.com objects.githubusercontent.com release-assets.githubusercontent.com',
   ),
 
+  /** where mail goes out: `smtp://user:password@host:587`, with STARTTLS beyond this machine, or `smtps://` */
+  SMTP_URL: Url('smtp:', 'smtps:').optional(),
+  /** who it is from: an address, or `Name <address>` */
+  MAIL_FROM: z
+    .string()
+    .regex(/^([^<>\r\n]+<)?[^\s<>@]+@[^\s<>@]+>?$/, 'not an address or Name <address>')
+    .optional(),
+
+  /** how text messages leave: `log` shows them to the host, never in production; default there: not at all, elsewhere `log` */
+  SMS_DRIVER: z.enum(['log', 'http', 'twilio']).optional(),
+  /** of the driver `http`: where it posts; of `twilio`: the REST API */
+  SMS_URL: Url('http:', 'https:').optional(),
+  /** bearer token of `http`, auth token of `twilio` */
+  SMS_TOKEN: z.string().optional(),
+  /** of `twilio`: the account's SID */
+  SMS_ACCOUNT: z.string().optional(),
+  /** number or name that messages come from */
+  SMS_FROM: z.string().optional(),
+  /** countries (ISO 3166-1) whose numbers are written to; default: all. Fraud runs over numbers of few of them */
+  SMS_COUNTRIES: words.prefault(''),
+
   ENABLE_REGISTRATION: flag(false),
   ENABLE_2FA: flag(true),
   /** between two heartbeats of an agent */
@@ -132,6 +153,8 @@ const secrets = [
   'REDIS_URL',
   'EDGE_SHARED_KEY',
   'RELEASE_TOKEN',
+  'SMTP_URL',
+  'SMS_TOKEN',
 ] as const
 
 function withSecrets(env: Record<string, string | undefined>) {
@@ -140,6 +163,38 @@ function withSecrets(env: Record<string, string | undefined>) {
   } catch (error) {
     if (error instanceof SecretFileError) throw new ConfigError(error.message)
     throw error
+  }
+}
+
+/** How mail leaves: by SMTP; without a server it is shown to the host, except in production, where none is sent. */
+function mailOf(env: z.output<typeof Environment>) {
+  if (env.SMTP_URL !== undefined)
+    return { driver: 'smtp', url: env.SMTP_URL, from: env.MAIL_FROM ?? '' } as const
+  return env.NODE_ENV === 'production' ? undefined : ({ driver: 'shown' } as const)
+}
+
+/** How text messages leave; undefined: not at all. @throws ConfigError where the driver lacks something */
+function smsOf(env: z.output<typeof Environment>) {
+  const driver = env.SMS_DRIVER ?? (env.NODE_ENV === 'production' ? undefined : 'log')
+  const needed = (name: 'SMS_URL' | 'SMS_TOKEN' | 'SMS_ACCOUNT' | 'SMS_FROM') => {
+    const value = env[name]
+    if (value === undefined) throw new ConfigError(`${name}: is not set, and SMS_DRIVER is ${driver}`)
+    return value
+  }
+  switch (driver) {
+    case undefined:
+      return undefined
+    case 'log':
+      if (env.NODE_ENV === 'production')
+        throw new ConfigError('SMS_DRIVER: log is not for production: whoever reads the log could log in')
+      return { driver } as const
+    case 'http':
+      return { driver, url: needed('SMS_URL'), token: needed('SMS_TOKEN'), from: env.SMS_FROM } as const
+    case 'twilio': {
+      const url = env.SMS_URL ?? 'https://api.twilio.com'
+      const [account, token, from] = [needed('SMS_ACCOUNT'), needed('SMS_TOKEN'), needed('SMS_FROM')]
+      return { driver, url, account, token, from } as const
+    }
   }
 }
 
@@ -157,6 +212,8 @@ export function readConfig(variables: Record<string, string | undefined>) {
   const env = parsed.data
   if (env.BINARY_SOURCE === 'local' && env.BINARY_DIR === undefined)
     throw new ConfigError('BINARY_DIR: is not set, and BINARY_SOURCE is local')
+  if (env.SMTP_URL !== undefined && env.MAIL_FROM === undefined)
+    throw new ConfigError('MAIL_FROM: is not set, and SMTP_URL is')
   const publicUrl = (env.PUBLIC_URL ?? `http://${env.HOST}:${env.PORT}`).replace(/\/+$/, '')
   return {
     environment: env.NODE_ENV,
@@ -189,6 +246,9 @@ export function readConfig(variables: Record<string, string | undefined>) {
       token: env.RELEASE_TOKEN,
       assetHosts: env.RELEASE_ASSET_HOSTS,
     },
+    mail: mailOf(env),
+    sms: smsOf(env),
+    smsCountries: env.SMS_COUNTRIES,
     enableRegistration: env.ENABLE_REGISTRATION,
     enable2fa: env.ENABLE_2FA,
     heartbeatIntervalMs: env.HEARTBEAT_INTERVAL_MS,

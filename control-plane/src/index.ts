@@ -4,6 +4,7 @@ import type { FastifyBaseLogger } from 'fastify'
 import { pino } from 'pino'
 import { collectDefaultMetrics, Registry } from 'prom-client'
 import type { Clock } from './adapters/clock.ts'
+import type { Show } from './adapters/shown.ts'
 import type { Config } from './config.ts'
 import { type Core, openCore } from './core.ts'
 import { noticeLife } from './engines/lives/notice.ts'
@@ -15,6 +16,7 @@ import { type Readiness, readiness } from './kernel/readiness.ts'
 import { type Addresses, Listening, type Role } from './listening.ts'
 
 export { KeyError } from './adapters/keys.ts'
+export type { Show, Shown } from './adapters/shown.ts'
 export { type Config, ConfigError, readConfig } from './config.ts'
 export { MigrationError } from './db/migrate.ts'
 export { DatabaseError } from './db/prepare.ts'
@@ -31,6 +33,8 @@ export interface ControlPlaneOptions {
   logger?: FastifyBaseLogger
   /** `api` answers HTTP, `worker` does what happens without a request; default both */
   role?: Role
+  /** what shows mails and text messages to the host where nothing is configured to send them; default: the log. Never in production */
+  show?: Show
   /** guards that a proof takes away, to see itself fail: `notice_restore`, without which a restored database is taken for the same */
   without?: ReadonlySet<string>
 }
@@ -61,6 +65,9 @@ async function openOn(
     return await openCore(options.config, bus, {
       ...(options.clock && { clock: options.clock }),
       onRedisError: (error) => logger.warn({ err: error }, 'redis, for rate limits'),
+      onUsesUnwritten: (error) =>
+        logger.warn({ err: error }, 'uses of API keys were not written down; trying again'),
+      show: options.show ?? ((shown) => logger.info({ shown }, 'not sent: nothing is configured to send it')),
     })
   } catch (error) {
     await closeBus()
@@ -82,6 +89,7 @@ export async function buildControlPlane(options: ControlPlaneOptions): Promise<C
     ...config,
     onApplied: (names) => logger.info({ names }, 'migrations applied'),
   })
+  if (!config.mail) logger.warn('SMTP_URL is not set: no mail is sent')
   const bus = options.bus ?? makeBus(config)
   const closeBus = async () => {
     if (!options.bus) await bus.close()

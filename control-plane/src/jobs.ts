@@ -1,6 +1,8 @@
 import type { Bus } from '@svc/proto/bus'
 import { liveEvents } from './engines/events/live.ts'
 import { relayEvents } from './engines/events/relay.ts'
+import { type ForgotPorts, forgotTask } from './areas/access/auth/password/forgot.ts'
+import { mailTask } from './engines/mail/queue.ts'
 import type { Job } from './engines/schedule/job.ts'
 import { type Prunable, prune, prunes } from './engines/schedule/prune.ts'
 import { enqueuePrunes, pruneTask, slowlyPruned } from './engines/schedule/prune-task.ts'
@@ -16,7 +18,7 @@ import type { Pipeline } from './pipeline.ts'
 export interface JobDeps {
   /** of scope `system` */
   db: WorkerDb
-  ports: OfferPorts & { bus: Bus; config: { pipeline: Pipeline } }
+  ports: OfferPorts & ForgotPorts & { bus: Bus; config: { pipeline: Pipeline } }
   log: { warn(details: object, message: string): void }
 }
 
@@ -49,7 +51,7 @@ const slowly = new Set<string>(slowlyPruned)
 const nightly = '17 3 * * *'
 
 /** The one list of tasks: what may be put into the job queue, and is run from it. */
-export const tasks: readonly QueueTask<JobDeps['ports']>[] = [pruneTask]
+export const tasks: readonly QueueTask<JobDeps['ports']>[] = [pruneTask, mailTask, forgotTask]
 
 /** Ends what has had its time, wakes who waits for it, and fills the room that this makes in its lanes. */
 const endCommands = (db: WorkerDb, ports: OfferPorts): Promise<void> =>

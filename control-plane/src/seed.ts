@@ -8,6 +8,7 @@ import type { Totp } from './adapters/totp.ts'
 import { totpPlace } from './areas/access/auth/mfa/proof.ts'
 import { makeRecoveryCodes, recoveryCodeHash } from './areas/access/auth/mfa/recovery-codes.ts'
 import { makeEnrollmentKey } from './areas/access/enrollment-keys/service.ts'
+import { giveBuiltInRoles } from './areas/access/roles/built-in/service.ts'
 import type { WorkerDb } from './kernel/db.ts'
 import type { Db } from './kernel/tenancy.ts'
 
@@ -59,7 +60,7 @@ export interface Demo {
 export type MadeDemo = Demo & { secrets: DemoSecrets }
 
 /**
- * A partner with its admin role, one organization, one site, an administrator whose authenticator is enrolled already, and an
+ * A partner and its roles, one organization, one site, an administrator whose authenticator is enrolled already, and an
  * enrollment key without a limit of uses. All or nothing; whoever comes second gets what the first one made, without secrets.
  *
  * @param db of svc_worker in scope `system`
@@ -169,7 +170,8 @@ async function makeDemo(
   await db.run`
     insert into sites (id, partner_id, org_id, name)
     values (${siteId}, ${partnerId}, ${organizationId}, ${names.siteName})`
-  const roleId = await makeAdminRole(db, partnerId)
+  const roleId = await giveBuiltInRoles(db, { partnerId, orgId: null })
+  await giveBuiltInRoles(db, { partnerId, orgId: organizationId })
   const admin = await makeAdmin(db, ports, names, { partnerId, roleId, passwordHash })
   const { userId, ...factors } = admin
   const place = { partnerId, organizationId, siteId, userId }
@@ -179,18 +181,6 @@ async function makeDemo(
     email: names.adminEmail,
     secrets: { password: names.password, ...factors, enrollmentKey },
   }
-}
-
-/** The role that each partner starts with (interface §Role). */
-async function makeAdminRole(db: Db, partnerId: string): Promise<string> {
-  const roleId = uuid()
-  await db.run`
-    insert into roles (id, partner_id, scope, name, description, is_system, force_mfa)
-    values (${roleId}, ${partnerId}, 'partner', 'Partner Admin', 'Full access to the partner and its organizations',
-      true, true)`
-  await db.run`
-    insert into role_permissions (role_id, partner_id, resource, action) values (${roleId}, ${partnerId}, '*', '*')`
-  return roleId
 }
 
 /** `totp_last_step` stays empty: the first code that is entered counts. */
@@ -205,9 +195,9 @@ async function makeAdmin(
   const recoveryCodes = makeRecoveryCodes()
   const codeHashes = recoveryCodes.map((code) => recoveryCodeHash(userId, code))
   await db.run`
-    insert into users (id, email, name, status, password_hash, password_changed_at, mfa_method, totp_secret,
-      recovery_code_hashes)
-    values (${userId}, ${adminEmail}, ${adminName}, 'active', ${passwordHash}, now(), 'totp',
+    insert into users (id, email, name, status, password_hash, password_changed_at, email_verified_at, mfa_method,
+      totp_secret, recovery_code_hashes)
+    values (${userId}, ${adminEmail}, ${adminName}, 'active', ${passwordHash}, now(), now(), 'totp',
       ${secrets.seal(totpSecret, totpPlace(userId))}, ${db.sql.array(codeHashes)})`
   await db.run`
     insert into partner_memberships (partner_id, user_id, role_id, org_access)

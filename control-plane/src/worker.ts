@@ -9,13 +9,13 @@ import { inboxCounters } from './inbox/counters.ts'
 import type { Log, StreamDeps } from './inbox/inbox.ts'
 import { followOwedHints } from './inbox/owed-hints.ts'
 import { Roster } from './inbox/roster.ts'
-import { recurringJobs, tasks } from './jobs.ts'
+import { type JobDeps, recurringJobs, tasks } from './jobs.ts'
 import type { WorkerDb } from './kernel/db.ts'
 
 export interface WorkerDeps {
   /** of scope `system`, role `svc_worker` */
   db: WorkerDb
-  ports: StreamDeps['ports'] & { node: string }
+  ports: StreamDeps['ports'] & JobDeps['ports'] & { node: string }
   log: Log
   metrics: Registry
   /** what running jobs of the queue get at the end, in milliseconds; default 10 s */

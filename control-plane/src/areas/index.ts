@@ -1,5 +1,9 @@
 import type { Route } from '../kernel/route.ts'
+import apiKeys from './access/api-keys/routes.ts'
 import auth from './access/auth/routes.ts'
+import permissions from './access/permissions/routes.ts'
+import roles from './access/roles/routes.ts'
+import users from './access/users/routes.ts'
 import enrollmentKeys from './access/enrollment-keys/routes.ts'
 import fleet from './fleet/index.ts'
 import orgs from './tenancy/orgs/routes.ts'
@@ -8,6 +12,10 @@ import orgs from './tenancy/orgs/routes.ts'
 export const routes: readonly Route[] = [
   // access: who may come in
   ...auth,
+  ...apiKeys,
+  ...users,
+  ...roles,
+  ...permissions,
   ...enrollmentKeys,
   // tenancy: whose things they are
   ...orgs,

@@ -2,6 +2,40 @@
 
 -- tables
 
+create table svc.api_keys (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid,
+  member_org uuid,
+  name text not null,
+  prefix text not null,
+  key_hash bytea not null,
+  scopes text[] not null,
+  rate_limit integer not null,
+  ip_allowlist text[],
+  expires_at timestamp with time zone not null,
+  revoked_at timestamp with time zone,
+  generation integer not null default 1,
+  usage_count bigint not null default 0,
+  last_used_at timestamp with time zone,
+  created_by uuid not null,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  constraint api_keys_check CHECK (((member_org IS NULL) OR (member_org = org_id))),
+  constraint api_keys_ip_allowlist_check CHECK ((cardinality(ip_allowlist) > 0)),
+  constraint api_keys_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+  constraint api_keys_rate_limit_check CHECK (((rate_limit >= 1) AND (rate_limit <= 100000))),
+  constraint api_keys_scopes_check CHECK ((cardinality(scopes) > 0)),
+  constraint api_keys_created_by_fkey FOREIGN KEY (created_by) REFERENCES svc.users(id),
+  constraint api_keys_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES svc.partners(id),
+  constraint api_keys_partner_id_org_id_fkey FOREIGN KEY (partner_id, org_id) REFERENCES svc.organizations(partner_id, id),
+  constraint api_keys_pkey PRIMARY KEY (id),
+  constraint api_keys_key_hash_key UNIQUE (key_hash),
+  constraint api_keys_prefix_key UNIQUE (prefix)
+);
+alter table svc.api_keys enable row level security;
+alter table svc.api_keys force row level security;
+
 create table svc.audit_log (
   id uuid not null,
   at timestamp with time zone not null default now(),
@@ -19,6 +53,7 @@ create table svc.audit_log (
   ip inet,
   user_agent text,
   request_id text,
+  on_behalf_of uuid,
   constraint audit_log_actor_type_check CHECK ((actor_type = ANY (ARRAY['user'::text, 'api_key'::text, 'device'::text, 'system'::text, 'anonymous'::text]))),
   constraint audit_log_result_check CHECK ((result = ANY (ARRAY['success'::text, 'failure'::text, 'denied'::text]))),
   constraint audit_log_pkey PRIMARY KEY (id)
@@ -403,6 +438,8 @@ create table svc.mfa_challenges (
   attempts integer not null default 0,
   created_at timestamp with time zone not null default now(),
   expires_at timestamp with time zone not null,
+  sms_code_hash bytea,
+  sms_expires_at timestamp with time zone,
   constraint mfa_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
   constraint mfa_challenges_pkey PRIMARY KEY (token_hash)
 );
@@ -503,6 +540,11 @@ create table svc.partners (
   updated_at timestamp with time zone not null default now(),
   partner_id uuid not null generated always as (id) stored,
   org_id uuid,
+  max_organizations integer,
+  max_devices integer,
+  deleted_at timestamp with time zone,
+  constraint partners_max_devices_check CHECK ((max_devices >= 0)),
+  constraint partners_max_organizations_check CHECK ((max_organizations >= 0)),
   constraint partners_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
   constraint partners_slug_check CHECK ((slug ~ '^[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?$'::text)),
   constraint partners_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'active'::text, 'suspended'::text, 'offboarding'::text, 'churned'::text]))),
@@ -511,6 +553,16 @@ create table svc.partners (
 );
 alter table svc.partners enable row level security;
 alter table svc.partners force row level security;
+
+create table svc.phone_codes (
+  user_id uuid not null,
+  phone_number text not null,
+  code_hash bytea not null,
+  attempts integer not null default 0,
+  expires_at timestamp with time zone not null,
+  constraint phone_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id) ON DELETE CASCADE,
+  constraint phone_codes_pkey PRIMARY KEY (user_id)
+);
 
 create table svc.rate_limits (
   bucket text not null,
@@ -715,6 +767,7 @@ create table svc.sites (
   settings jsonb not null default '{}'::jsonb,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  deleted_at timestamp with time zone,
   constraint sites_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
   constraint sites_partner_id_org_id_fkey FOREIGN KEY (partner_id, org_id) REFERENCES svc.organizations(partner_id, id),
   constraint sites_pkey PRIMARY KEY (id),
@@ -722,6 +775,17 @@ create table svc.sites (
 );
 alter table svc.sites enable row level security;
 alter table svc.sites force row level security;
+
+create table svc.user_tokens (
+  user_id uuid not null,
+  purpose text not null,
+  token_hash bytea not null,
+  created_at timestamp with time zone not null,
+  expires_at timestamp with time zone not null,
+  constraint user_tokens_purpose_check CHECK ((purpose = ANY (ARRAY['invite'::text, 'reset_password'::text]))),
+  constraint user_tokens_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id) ON DELETE CASCADE,
+  constraint user_tokens_pkey PRIMARY KEY (user_id, purpose)
+);
 
 create table svc.users (
   id uuid not null,
@@ -742,6 +806,7 @@ create table svc.users (
   last_login_at timestamp with time zone,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  email_verified_at timestamp with time zone,
   constraint users_email_check CHECK (((length(email) <= 255) AND (email = lower(email)))),
   constraint users_mfa_method_check CHECK ((mfa_method = ANY (ARRAY['totp'::text, 'sms'::text]))),
   constraint users_name_check CHECK ((length(name) <= 255)),
@@ -759,6 +824,7 @@ create table svc.workers (
 
 -- indexes
 
+CREATE INDEX api_keys_newest ON svc.api_keys USING btree (partner_id, created_at DESC, id DESC);
 CREATE INDEX audit_log_newest ON svc.audit_log USING btree (partner_id, at DESC, id DESC);
 CREATE INDEX commands_deadline ON svc.commands USING btree (deadline_at) WHERE (status = ANY (ARRAY['delivered'::text, 'running'::text]));
 CREATE INDEX commands_device ON svc.commands USING btree (device_id, created_at DESC, id DESC);
@@ -777,23 +843,33 @@ CREATE INDEX devices_org ON svc.devices USING btree (partner_id, org_id, hostnam
 CREATE INDEX devices_site ON svc.devices USING btree (site_id);
 CREATE INDEX enrollment_keys_newest ON svc.enrollment_keys USING btree (partner_id, created_at DESC, id DESC);
 CREATE INDEX idempotency_old ON svc.idempotency USING btree (created_at);
+CREATE INDEX organization_memberships_org ON svc.organization_memberships USING btree (partner_id, org_id);
+CREATE INDEX organization_memberships_role ON svc.organization_memberships USING btree (partner_id, role_id);
 CREATE INDEX organizations_newest ON svc.organizations USING btree (partner_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
 CREATE UNIQUE INDEX organizations_slug ON svc.organizations USING btree (partner_id, slug) WHERE (deleted_at IS NULL);
 CREATE INDEX outbox_owed ON svc.outbox USING btree (at, id) WHERE (relayed_at IS NULL);
 CREATE INDEX outbox_relayed ON svc.outbox USING btree (relayed_at) WHERE (relayed_at IS NOT NULL);
+CREATE INDEX partner_memberships_role ON svc.partner_memberships USING btree (partner_id, role_id);
 CREATE INDEX rate_limits_over ON svc.rate_limits USING btree (resets_at);
 CREATE INDEX refresh_families_user ON svc.refresh_families USING btree (user_id) WHERE (revoked_at IS NULL);
 CREATE INDEX refresh_tokens_family ON svc.refresh_tokens USING btree (family_id);
 CREATE UNIQUE INDEX release_assets_latest ON svc.release_assets USING btree (kind, os, arch) WHERE is_latest;
 CREATE INDEX releases_newest ON svc.releases USING btree (created_at DESC, id DESC);
 CREATE INDEX revocations_at ON svc.revocations USING btree (at);
+CREATE UNIQUE INDEX roles_name ON svc.roles USING btree (partner_id, org_id, lower(name)) NULLS NOT DISTINCT;
+CREATE INDEX roles_newest ON svc.roles USING btree (partner_id, created_at DESC, id DESC);
+CREATE INDEX roles_parent ON svc.roles USING btree (partner_id, parent_role_id) WHERE (parent_role_id IS NOT NULL);
 CREATE INDEX schedule_entries_due ON svc.schedule_entries USING btree (due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX schedule_runs_age ON svc.schedule_runs USING btree (enqueued_at);
 CREATE UNIQUE INDEX sites_name ON svc.sites USING btree (partner_id, org_id, lower(name));
 CREATE INDEX sites_newest ON svc.sites USING btree (partner_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX user_tokens_hash ON svc.user_tokens USING btree (token_hash);
 CREATE UNIQUE INDEX users_email ON svc.users USING btree (email);
 
 -- policies
+
+create policy tenant on svc.api_keys as permissive for all to public
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
 
 create policy tenant on svc.audit_log as permissive for all to public
   using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
@@ -885,6 +961,18 @@ create policy member on svc.users as permissive for all to public
 
 -- routines
 
+CREATE OR REPLACE FUNCTION svc.activate_account(account uuid, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with activated as (
+    update users u set status = 'active', updated_at = at where u.id = account and u.status <> 'disabled' returning 1)
+  select exists (select from activated)
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.begin_mfa_setup(account uuid, sealed_secret bytea, sealed_codes bytea, code_hashes bytea[], until timestamp with time zone)
  RETURNS void
  LANGUAGE sql
@@ -897,6 +985,65 @@ AS $function$
   on conflict (user_id) do update set secret = excluded.secret, recovery_codes = excluded.recovery_codes,
     recovery_code_hashes = excluded.recovery_code_hashes, expires_at = excluded.expires_at
 $function$;
+
+CREATE OR REPLACE FUNCTION svc.begin_phone_check(account uuid, phone text, hash bytea, until timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  insert into phone_codes (user_id, phone_number, code_hash, expires_at) values (account, phone, hash, until)
+  on conflict (user_id) do update set phone_number = excluded.phone_number, code_hash = excluded.code_hash, attempts = 0,
+    expires_at = excluded.expires_at
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.change_account(account uuid, partner uuid, org uuid, new_name text, new_status text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+begin
+  -- Whoever adds a membership of this account meanwhile waits for the row that its foreign key locks.
+  perform from users u where u.id = account and not u.platform_admin for update;
+  if not found
+    or exists (select from partner_memberships m where m.user_id = account and (m.partner_id <> partner or org is not null))
+    or exists (select from organization_memberships m where m.user_id = account
+      and (m.partner_id <> partner or (org is not null and m.org_id <> org))) then
+    return false;
+  end if;
+  update users u set name = coalesce(new_name, u.name), status = coalesce(new_status, u.status), updated_at = at
+    where u.id = account;
+  return true;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.change_own_profile(account uuid, new_name text, new_avatar text, with_avatar boolean, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update users u set name = coalesce(new_name, u.name),
+    avatar_url = case when with_avatar then new_avatar else u.avatar_url end, updated_at = at
+  where u.id = account
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.change_password(account uuid, checked text, hash text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+begin
+  perform from users u where u.id = account and u.password_hash = checked for update;
+  if not found then return false; end if;
+  perform svc.set_password(account, hash, at);
+  return true;
+end $function$;
 
 CREATE OR REPLACE FUNCTION svc.close_mfa_challenge(token bytea)
  RETURNS boolean
@@ -944,6 +1091,60 @@ begin
     || (select oid::text from pg_database where datname = current_database());
 end $function$;
 
+CREATE OR REPLACE FUNCTION svc.devices_of_partner(partner uuid)
+ RETURNS TABLE(devices integer, max_devices integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+declare most integer;
+begin
+  select p.max_devices into most from partners p where p.id = partner;
+  if most is null then return; end if;
+  select p.max_devices into most from partners p where p.id = partner for no key update;
+  return query select count(*)::integer, most from devices d where d.partner_id = partner and d.lifecycle <> 'decommissioned';
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.disable_second_factor(account uuid, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with disabled as (
+    update users u set mfa_method = null, totp_secret = null, totp_last_step = null, phone_number = null,
+      phone_verified = false, recovery_code_hashes = '{}', updated_at = at
+    where u.id = account and u.mfa_method is not null returning 1)
+  select exists (select from disabled)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.enable_sms_factor(account uuid, hashes bytea[], at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with enabled as (
+    update users u set mfa_method = 'sms', recovery_code_hashes = hashes, updated_at = at
+    where u.id = account and u.mfa_method is null and u.phone_verified and u.phone_number is not null returning 1)
+  select exists (select from enabled)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.end_membership_sessions(account uuid, partner uuid, org uuid, reason text, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update refresh_families f set revoked_at = at, revoked_reason = reason
+  where f.user_id = account and f.partner_id = partner and f.org_id is not distinct from org and f.revoked_at is null
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.end_sessions(account uuid, reason text, at timestamp with time zone)
  RETURNS integer
  LANGUAGE plpgsql
@@ -960,6 +1161,17 @@ begin
   delete from mfa_setups s where s.user_id = account;
   return epoch;
 end $function$;
+
+CREATE OR REPLACE FUNCTION svc.end_tenant_sessions(partner uuid, org uuid, reason text, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update refresh_families f set revoked_at = at, revoked_reason = reason
+  where f.partner_id = partner and (org is null or f.org_id = org) and f.revoked_at is null
+$function$;
 
 CREATE OR REPLACE FUNCTION svc.enqueue(task text, payload jsonb, key text DEFAULT NULL::text, run_at timestamp with time zone DEFAULT NULL::timestamp with time zone, queue text DEFAULT NULL::text, max_attempts integer DEFAULT NULL::integer)
  RETURNS bigint
@@ -1005,6 +1217,53 @@ AS $function$
       join svc.partners p on p.id = m.partner_id and p.status in ('pending', 'active')
     where m.user_id = account) h
 $function$;
+
+CREATE OR REPLACE FUNCTION svc.invite_account(fresh_id uuid, mail text, display text, at timestamp with time zone)
+ RETURNS TABLE(id uuid, name text, status text, fresh boolean)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+begin
+  insert into users (id, email, name, status, created_at, updated_at) values (fresh_id, mail, display, 'invited', at, at)
+    on conflict (email) do nothing;
+  update users u set status = 'invited', name = display, password_hash = null, mfa_method = null, totp_secret = null,
+      totp_last_step = null, recovery_code_hashes = '{}', phone_number = null, phone_verified = false,
+      auth_epoch = u.auth_epoch + 1, updated_at = at
+    where u.email = mail and u.status = 'active' and u.email_verified_at is null and not u.platform_admin
+      and not exists (select from partner_memberships m where m.user_id = u.id)
+      and not exists (select from organization_memberships m where m.user_id = u.id);
+  return query select u.id, u.name, u.status, u.id = fresh_id from users u where u.email = mail;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.issue_user_token(account uuid, for_purpose text, token bytea, at timestamp with time zone, until timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  insert into user_tokens (user_id, purpose, token_hash, created_at, expires_at)
+    values (account, for_purpose, token, at, until)
+  on conflict (user_id, purpose) do update set token_hash = excluded.token_hash, created_at = excluded.created_at,
+    expires_at = excluded.expires_at
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.load_api_key(hash bytea)
+ RETURNS jsonb
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+BEGIN ATOMIC
+ SELECT jsonb_build_object('id', k.id, 'generation', k.generation, 'partnerId', k.partner_id, 'orgId', k.org_id, 'memberOrg', k.member_org, 'ownerId', k.created_by, 'scopes', to_jsonb(k.scopes), 'rateLimit', k.rate_limit, 'ipAllowlist', to_jsonb(k.ip_allowlist), 'expiresAt', k.expires_at) AS jsonb_build_object
+    FROM ((svc.api_keys k
+      JOIN svc.partners p ON (((p.id = k.partner_id) AND (p.status = ANY (ARRAY['pending'::text, 'active'::text])))))
+      LEFT JOIN svc.organizations o ON (((o.partner_id = k.partner_id) AND (o.id = k.org_id))))
+   WHERE ((k.key_hash = load_api_key.hash) AND (k.revoked_at IS NULL) AND ((k.org_id IS NULL) OR ((o.deleted_at IS NULL) AND (o.status = ANY (ARRAY['active'::text, 'trial'::text])))));
+END;
 
 CREATE OR REPLACE FUNCTION svc.load_caller(p_user uuid)
  RETURNS jsonb
@@ -1056,12 +1315,18 @@ BEGIN ATOMIC
             FROM (chain c
               JOIN svc.role_permissions p ON ((p.role_id = c.role_id)))
            GROUP BY c.holder
+         ), demanded AS (
+          SELECT c.holder,
+             bool_or(r.force_mfa) AS force_mfa
+            FROM (chain c
+              JOIN svc.roles r ON ((r.id = c.role_id)))
+           GROUP BY c.holder
          )
   SELECT jsonb_build_object('email', u.email, 'status', u.status, 'authEpoch', u.auth_epoch, 'platformAdmin', u.platform_admin, 'hasTotp', (u.totp_secret IS NOT NULL), 'sessions', COALESCE(( SELECT jsonb_agg(jsonb_build_object('id', f.id, 'mfaAt', f.mfa_at)) AS jsonb_agg
             FROM svc.refresh_families f
-           WHERE ((f.user_id = u.id) AND (f.revoked_at IS NULL) AND (f.expires_at > now()))), '[]'::jsonb), 'memberships', COALESCE(( SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'id', m.id, 'partnerId', m.partner_id, 'roleId', m.role_id, 'forceMfa', r.force_mfa, 'orgAccess', m.org_access, 'orgIds', m.org_ids, 'siteIds', m.site_ids, 'deviceGroupIds', m.device_group_ids, 'permissions', COALESCE(g.permissions, '[]'::jsonb))) ORDER BY m.created_at, m.id) AS jsonb_agg
+           WHERE ((f.user_id = u.id) AND (f.revoked_at IS NULL) AND (f.expires_at > now()))), '[]'::jsonb), 'memberships', COALESCE(( SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('kind', m.kind, 'id', m.id, 'partnerId', m.partner_id, 'roleId', m.role_id, 'forceMfa', d.force_mfa, 'orgAccess', m.org_access, 'orgIds', m.org_ids, 'siteIds', m.site_ids, 'deviceGroupIds', m.device_group_ids, 'permissions', COALESCE(g.permissions, '[]'::jsonb))) ORDER BY m.created_at, m.id) AS jsonb_agg
             FROM ((memberships m
-              JOIN svc.roles r ON ((r.id = m.role_id)))
+              JOIN demanded d ON ((d.holder = m.role_id)))
               LEFT JOIN granted g ON ((g.holder = m.role_id)))), '[]'::jsonb)) AS jsonb_build_object
     FROM svc.users u
    WHERE (u.id = load_caller.p_user);
@@ -1081,6 +1346,33 @@ AS $function$
   from users u left join lateral svc.homes_of(u.id) h on h.place = 1
   where u.email = mail
 $function$;
+
+CREATE OR REPLACE FUNCTION svc.note_api_key_uses(p_uses jsonb)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+BEGIN ATOMIC
+ WITH uses AS (
+          SELECT u_1.id,
+             u_1.generation,
+             u_1.count,
+             u_1.at
+            FROM jsonb_to_recordset(note_api_key_uses.p_uses) u_1(id uuid, generation integer, count bigint, at timestamp with time zone)
+         ), held AS MATERIALIZED (
+          SELECT k_1.id
+            FROM svc.api_keys k_1
+           WHERE (k_1.id IN ( SELECT uses.id
+                    FROM uses))
+           ORDER BY k_1.id
+          FOR NO KEY UPDATE OF k_1
+         )
+  UPDATE svc.api_keys k SET usage_count = (k.usage_count + u.count), last_used_at = GREATEST(COALESCE(k.last_used_at, u.at), u.at)
+    FROM (uses u
+      JOIN held ON ((held.id = u.id)))
+   WHERE ((k.id = u.id) AND (k.generation = u.generation));
+END;
 
 CREATE OR REPLACE FUNCTION svc.open_mfa_challenge(account uuid, token bytea, at timestamp with time zone, until timestamp with time zone)
  RETURNS void
@@ -1122,6 +1414,16 @@ AS $function$
   from users u where u.id = account
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.password_of(account uuid)
+ RETURNS text
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select u.password_hash from users u where u.id = account
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.pending_mfa_setup(account uuid, at timestamp with time zone)
  RETURNS TABLE(secret bytea, recovery_codes bytea)
  LANGUAGE sql
@@ -1131,6 +1433,74 @@ CREATE OR REPLACE FUNCTION svc.pending_mfa_setup(account uuid, at timestamp with
 AS $function$
   select s.secret, s.recovery_codes from mfa_setups s where s.user_id = account and s.expires_at > at
 $function$;
+
+CREATE OR REPLACE FUNCTION svc.read_user_token(for_purpose text, token bytea, at timestamp with time zone)
+ RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_method text, auth_epoch integer, platform_admin boolean, partner_id uuid, org_id uuid)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method, u.auth_epoch, u.platform_admin, h.partner_id, h.org_id
+  from user_tokens t join users u on u.id = t.user_id left join lateral svc.homes_of(u.id) h on h.place = 1
+  where t.token_hash = token and t.purpose = for_purpose and t.expires_at > at
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.register_account(account uuid, mail text, display text, hash text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with made as (
+    insert into users (id, email, name, status, password_hash, password_changed_at, created_at, updated_at)
+    values (account, mail, display, 'active', hash, at, at, at)
+    on conflict (email) do nothing returning 1)
+  select exists (select from made)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.register_partner(partner uuid, display text, name_in_addresses text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with made as (
+    insert into partners (id, name, slug, created_at, updated_at) values (partner, display, name_in_addresses, at, at)
+    on conflict (slug) do nothing returning 1)
+  select exists (select from made)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.renew_login(account uuid, family uuid, token bytea, second_factor boolean, reason text, at timestamp with time zone, idle interval)
+ RETURNS TABLE(auth_epoch integer, mfa boolean, idle_until timestamp with time zone)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+declare
+  epoch integer;
+  kept refresh_families;
+begin
+  update users u set auth_epoch = u.auth_epoch + 1 where u.id = account and u.status = 'active' returning u.auth_epoch into epoch;
+  update refresh_families f set auth_epoch = epoch, mfa = f.mfa or second_factor,
+      mfa_at = case when second_factor then at else f.mfa_at end
+    where f.id = family and f.user_id = account and f.revoked_at is null and f.expires_at > at returning f.* into kept;
+  if epoch is null or kept.id is null then return; end if;
+  update refresh_families f set revoked_at = at, revoked_reason = reason
+    where f.user_id = account and f.id <> family and f.revoked_at is null;
+  -- Over, rather than gone: a refresh that waits for the family's lock at this moment must find that its token is dead.
+  update refresh_tokens t set idle_expires_at = '-infinity' where t.family_id = family;
+  delete from mfa_challenges c where c.user_id = account;
+  delete from mfa_setups s where s.user_id = account;
+  delete from phone_codes c where c.user_id = account;
+  insert into refresh_tokens (token_hash, family_id, created_at, idle_expires_at)
+    values (token, family, at, least(at + idle, kept.expires_at));
+  return query select epoch, kept.mfa, least(at + idle, kept.expires_at);
+end $function$;
 
 CREATE OR REPLACE FUNCTION svc.renew_second_factor(account uuid, family uuid, at timestamp with time zone)
  RETURNS boolean
@@ -1144,6 +1514,19 @@ AS $function$
     where f.id = family and f.user_id = account and f.revoked_at is null
     returning 1)
   select exists (select from renewed)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.replace_recovery_codes(account uuid, hashes bytea[], at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with replaced as (
+    update users u set recovery_code_hashes = hashes, updated_at = at
+    where u.id = account and u.mfa_method is not null returning 1)
+  select exists (select from replaced)
 $function$;
 
 CREATE OR REPLACE FUNCTION svc.scope()
@@ -1189,13 +1572,83 @@ CREATE OR REPLACE FUNCTION svc.scope_whole_partner()
 RETURN CASE WHEN ((svc.scope() ->> 'orgs'::text) = 'all'::text) THEN ((svc.scope() ->> 'partner'::text))::uuid ELSE NULL::uuid END;
 
 CREATE OR REPLACE FUNCTION svc.second_factor_of(account uuid)
- RETURNS TABLE(mfa_method text, totp_secret bytea)
+ RETURNS TABLE(mfa_method text, totp_secret bytea, phone_number text, phone_verified boolean)
  LANGUAGE sql
  STABLE SECURITY DEFINER
  SET search_path TO 'svc', 'pg_temp'
  SET "app.scope" TO '"system"'
 AS $function$
-  select u.mfa_method, u.totp_secret from users u where u.id = account
+  select u.mfa_method, u.totp_secret, u.phone_number, u.phone_verified from users u where u.id = account
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.security_of(account uuid)
+ RETURNS TABLE(min_length integer, require_mfa boolean, sms_allowed boolean, tenants text[])
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with tenants as (
+    select p.name, p.settings -> 'security' as security from partners p
+    where p.id in (select m.partner_id from partner_memberships m where m.user_id = account
+      union all select m.partner_id from organization_memberships m where m.user_id = account)
+    union all
+    select o.name, o.settings -> 'security' from organizations o
+    where o.id in (select m.org_id from organization_memberships m where m.user_id = account)
+  )
+  select
+    coalesce(max(case when jsonb_typeof(t.security -> 'minLength') = 'number'
+      then least((t.security ->> 'minLength')::numeric, 256)::integer end), 0),
+    coalesce(bool_or(t.security -> 'requireMfa' = 'true'), false),
+    not coalesce(bool_or(coalesce(t.security -> 'allowedMfaMethods', t.security -> 'allowedMethods') -> 'sms' = 'false'), false),
+    coalesce(array_agg(t.name), '{}')
+  from tenants t
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.set_challenge_code(token bytea, hash bytea, at timestamp with time zone, until timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with set_code as (
+    update mfa_challenges c set sms_code_hash = hash, sms_expires_at = until
+    where c.token_hash = token and c.expires_at > at returning 1)
+  select exists (select from set_code)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.set_password(account uuid, hash text, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update users u set password_hash = hash, password_changed_at = at, updated_at = at where u.id = account;
+  delete from user_tokens t where t.user_id = account;
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.set_phone(account uuid, phone text, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update users u set phone_number = phone, phone_verified = true, updated_at = at where u.id = account
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.sms_challenge(token bytea, at timestamp with time zone)
+ RETURNS TABLE(id uuid, email text, mfa_method text, phone_number text, partner_id uuid, org_id uuid)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select u.id, u.email, u.mfa_method, case when u.phone_verified then u.phone_number end, h.partner_id, h.org_id
+  from mfa_challenges c join users u on u.id = c.user_id left join lateral svc.homes_of(u.id) h on h.place = 1
+  where c.token_hash = token and c.expires_at > at and u.status = 'active'
 $function$;
 
 CREATE OR REPLACE FUNCTION svc.store_successor(family uuid, used bytea, token bytea, at timestamp with time zone, idle_until timestamp with time zone, retry_key bytea, answer bytea)
@@ -1225,25 +1678,37 @@ begin
 end $procedure$;
 
 CREATE OR REPLACE FUNCTION svc.try_mfa_challenge(token bytea, at timestamp with time zone, most integer)
- RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_method text, totp_secret bytea, auth_epoch integer, platform_admin boolean, partner_id uuid, org_id uuid)
+ RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_method text, totp_secret bytea, sms_code_hash bytea, auth_epoch integer, platform_admin boolean, partner_id uuid, org_id uuid)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'svc', 'pg_temp'
  SET "app.scope" TO '"system"'
 AS $function$
 #variable_conflict use_column
-declare account uuid;
+declare tried mfa_challenges;
 begin
   update mfa_challenges c set attempts = c.attempts + 1
     where c.token_hash = token and c.expires_at > at and c.attempts < most
-    returning c.user_id into account;
-  if account is null then return; end if;
+    returning c.* into tried;
+  if tried.user_id is null then return; end if;
   return query
-    select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method, u.totp_secret, u.auth_epoch, u.platform_admin,
-      h.partner_id, h.org_id
+    select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method, u.totp_secret,
+      case when tried.sms_expires_at > at then tried.sms_code_hash end, u.auth_epoch, u.platform_admin, h.partner_id, h.org_id
     from users u left join lateral svc.homes_of(u.id) h on h.place = 1
-    where u.id = account;
+    where u.id = tried.user_id;
 end $function$;
+
+CREATE OR REPLACE FUNCTION svc.try_phone_code(account uuid, at timestamp with time zone, most integer)
+ RETURNS TABLE(phone_number text, code_hash bytea)
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update phone_codes c set attempts = c.attempts + 1
+    where c.user_id = account and c.expires_at > at and c.attempts < most
+    returning c.phone_number, c.code_hash
+$function$;
 
 CREATE OR REPLACE FUNCTION svc.upgrade_password_hash(account uuid, checked text, better text)
  RETURNS void
@@ -1282,6 +1747,17 @@ begin
       else 'organization inactive' end
     from (values (1)) one (row) left join enrollment_keys k on k.key_hash = hash;
 end $function$;
+
+CREATE OR REPLACE FUNCTION svc.use_phone_code(account uuid, hash bytea)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with used as (delete from phone_codes c where c.user_id = account and c.code_hash = hash returning 1)
+  select exists (select from used)
+$function$;
 
 CREATE OR REPLACE FUNCTION svc.use_recovery_code(account uuid, code bytea)
  RETURNS boolean
@@ -1357,6 +1833,20 @@ AS $function$
   select exists (select from used)
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.use_user_token(for_purpose text, token bytea, at timestamp with time zone)
+ RETURNS uuid
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with used as (
+    delete from user_tokens t where t.token_hash = token and t.purpose = for_purpose and t.expires_at > at
+    returning t.user_id)
+  update users u set email_verified_at = coalesce(u.email_verified_at, at) from used where u.id = used.user_id
+  returning u.id
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.write_audit(p_row jsonb)
  RETURNS void
  LANGUAGE sql
@@ -1364,13 +1854,14 @@ CREATE OR REPLACE FUNCTION svc.write_audit(p_row jsonb)
  SET search_path TO 'svc', 'pg_temp'
  SET "app.scope" TO '"system"'
 BEGIN ATOMIC
- INSERT INTO svc.audit_log (id, at, partner_id, org_id, actor_type, actor_id, actor_email, action, resource_type, resource_id, resource_name, result, details, ip, user_agent, request_id)  SELECT r.id,
+ INSERT INTO svc.audit_log (id, at, partner_id, org_id, actor_type, actor_id, actor_email, on_behalf_of, action, resource_type, resource_id, resource_name, result, details, ip, user_agent, request_id)  SELECT r.id,
              r.at,
              r.partner_id,
              r.org_id,
              r.actor_type,
              r.actor_id,
              r.actor_email,
+             r.on_behalf_of,
              r.action,
              r.resource_type,
              r.resource_id,
@@ -1380,11 +1871,13 @@ BEGIN ATOMIC
              r.ip,
              r.user_agent,
              r.request_id
-            FROM jsonb_populate_record(NULL::svc.audit_log, write_audit.p_row) r(id, at, partner_id, org_id, actor_type, actor_id, actor_email, action, resource_type, resource_id, resource_name, result, details, ip, user_agent, request_id);
+            FROM jsonb_populate_record(NULL::svc.audit_log, write_audit.p_row) r(id, at, partner_id, org_id, actor_type, actor_id, actor_email, action, resource_type, resource_id, resource_name, result, details, ip, user_agent, request_id, on_behalf_of);
 END;
 
 -- grants
 
+grant insert, update on svc.api_keys to svc_app;
+grant delete, insert, select, update on svc.api_keys to svc_worker;
 grant insert, select on svc.audit_log to svc_app;
 grant insert, select on svc.audit_log to svc_worker;
 grant insert, select, update on svc.commands to svc_app;
@@ -1424,16 +1917,17 @@ grant delete, insert, select, update on svc.job_pools to svc_worker;
 grant insert, select, update on svc.job_tasks to svc_worker;
 grant delete, select on svc.mfa_challenges to svc_worker;
 grant delete, select on svc.mfa_setups to svc_worker;
-grant select on svc.organization_memberships to svc_app;
+grant delete, insert, select, update on svc.organization_memberships to svc_app;
 grant delete, insert, select, update on svc.organization_memberships to svc_worker;
 grant insert, select, update on svc.organizations to svc_app;
 grant insert, select, update on svc.organizations to svc_worker;
 grant insert, select on svc.outbox to svc_app;
 grant delete, insert, select, update on svc.outbox to svc_worker;
-grant select on svc.partner_memberships to svc_app;
+grant delete, insert, select, update on svc.partner_memberships to svc_app;
 grant delete, insert, select, update on svc.partner_memberships to svc_worker;
-grant select, update on svc.partners to svc_app;
+grant insert, select, update on svc.partners to svc_app;
 grant insert, select, update on svc.partners to svc_worker;
+grant delete, select on svc.phone_codes to svc_worker;
 grant delete, insert, select, update on svc.rate_limits to svc_app;
 grant delete, insert, select, update on svc.rate_limits to svc_worker;
 grant delete, select on svc.refresh_families to svc_worker;
@@ -1444,9 +1938,9 @@ grant insert, select on svc.releases to svc_app;
 grant insert, select on svc.releases to svc_worker;
 grant insert on svc.revocations to svc_app;
 grant delete, insert, select on svc.revocations to svc_worker;
-grant select on svc.role_permissions to svc_app;
+grant delete, insert, select on svc.role_permissions to svc_app;
 grant delete, insert, select on svc.role_permissions to svc_worker;
-grant select on svc.roles to svc_app;
+grant delete, insert, select, update on svc.roles to svc_app;
 grant insert, select, update on svc.roles to svc_worker;
 grant delete, insert, select, update on svc.schedule_entries to svc_app;
 grant delete, insert, select, update on svc.schedule_entries to svc_worker;
@@ -1457,29 +1951,52 @@ grant insert, select on svc.sealing_keys to svc_worker;
 grant select, update on svc.shard_leases to svc_worker;
 grant delete, insert, select, update on svc.sites to svc_app;
 grant delete, insert, select, update on svc.sites to svc_worker;
+grant delete, select on svc.user_tokens to svc_worker;
 grant insert, select, update on svc.users to svc_worker;
 grant delete, insert, select, update on svc.workers to svc_worker;
+grant select (id, partner_id, org_id, member_org, name, prefix, scopes, rate_limit, ip_allowlist, expires_at, revoked_at, generation, usage_count, last_used_at, created_by, created_at, updated_at) on svc.api_keys to svc_app;
 grant update (told_at) on svc.database_lives to svc_app;
 grant update (config_version) on svc.device_presence to svc_app;
 grant select (id, partner_id, org_id, site_id, hostname, hostname_key, display_name, os_type, os_name, os_version, os_build, architecture, agent_version, helper_version, watchdog_version, device_role, tags, custom_fields, auto_update_enabled, is_virtual, virtualization_platform, boot_id, pending_reboot, last_user, last_seen_ip, enrollment_ip, enrollment_key_id, enrolled_at, enrolled_rank, lifecycle, connectivity, activity, in_maintenance, status, offline_seen_at, last_seen_rank, main_agent_silent_since, watchdog_status, decommissioned_at, credential_version, token_issued_at, created_at, updated_at) on svc.devices to svc_app;
 grant select (id, partner_id, org_id, site_id, name, max_usage, usage_count, expires_at, revoked_at, created_by, created_at) on svc.enrollment_keys to svc_app;
 grant update (is_latest) on svc.release_assets to svc_app;
 grant update (is_latest) on svc.release_assets to svc_worker;
-grant select (id, email, name, status, avatar_url, password_changed_at, phone_number, phone_verified, mfa_method, last_login_at, created_at, updated_at) on svc.users to svc_app;
+grant select (id, email, name, status, avatar_url, password_changed_at, phone_number, phone_verified, mfa_method, last_login_at, created_at, updated_at, email_verified_at) on svc.users to svc_app;
+grant execute on routine svc.activate_account(uuid,timestamp with time zone) to svc_app;
 grant execute on routine svc.begin_mfa_setup(uuid,bytea,bytea,bytea[],timestamp with time zone) to svc_app;
+grant execute on routine svc.begin_phone_check(uuid,text,bytea,timestamp with time zone) to svc_app;
+grant execute on routine svc.change_account(uuid,uuid,uuid,text,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.change_own_profile(uuid,text,text,boolean,timestamp with time zone) to svc_app;
+grant execute on routine svc.change_password(uuid,text,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.close_mfa_challenge(bytea) to svc_app;
 grant execute on routine svc.confirm_mfa_setup(uuid,bytea,bigint,timestamp with time zone) to svc_app;
 grant execute on routine svc.database_identity() to svc_worker;
+grant execute on routine svc.devices_of_partner(uuid) to svc_app;
+grant execute on routine svc.disable_second_factor(uuid,timestamp with time zone) to svc_app;
+grant execute on routine svc.enable_sms_factor(uuid,bytea[],timestamp with time zone) to svc_app;
+grant execute on routine svc.end_membership_sessions(uuid,uuid,uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.end_sessions(uuid,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.end_tenant_sessions(uuid,uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_worker;
+grant execute on routine svc.invite_account(uuid,text,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.issue_user_token(uuid,text,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
+grant execute on routine svc.issue_user_token(uuid,text,bytea,timestamp with time zone,timestamp with time zone) to svc_worker;
+grant execute on routine svc.load_api_key(bytea) to svc_app;
 grant execute on routine svc.load_caller(uuid) to svc_app;
 grant execute on routine svc.login_account(text) to svc_app;
+grant execute on routine svc.note_api_key_uses(jsonb) to svc_app;
 grant execute on routine svc.open_mfa_challenge(uuid,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.open_session(uuid,integer,uuid,uuid,uuid,bytea,boolean,timestamp with time zone,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.own_account(uuid) to svc_app;
+grant execute on routine svc.password_of(uuid) to svc_app;
 grant execute on routine svc.pending_mfa_setup(uuid,timestamp with time zone) to svc_app;
+grant execute on routine svc.read_user_token(text,bytea,timestamp with time zone) to svc_app;
+grant execute on routine svc.register_account(uuid,text,text,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.register_partner(uuid,text,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.renew_login(uuid,uuid,bytea,boolean,text,timestamp with time zone,interval) to svc_app;
 grant execute on routine svc.renew_second_factor(uuid,uuid,timestamp with time zone) to svc_app;
+grant execute on routine svc.replace_recovery_codes(uuid,bytea[],timestamp with time zone) to svc_app;
 grant execute on routine svc.scope() to svc_app;
 grant execute on routine svc.scope() to svc_worker;
 grant execute on routine svc.scope_all_orgs() to svc_app;
@@ -1495,11 +2012,19 @@ grant execute on routine svc.scope_system() to svc_worker;
 grant execute on routine svc.scope_whole_partner() to svc_app;
 grant execute on routine svc.scope_whole_partner() to svc_worker;
 grant execute on routine svc.second_factor_of(uuid) to svc_app;
+grant execute on routine svc.security_of(uuid) to svc_app;
+grant execute on routine svc.set_challenge_code(bytea,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
+grant execute on routine svc.set_password(uuid,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.set_phone(uuid,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.sms_challenge(bytea,timestamp with time zone) to svc_app;
 grant execute on routine svc.store_successor(uuid,bytea,bytea,timestamp with time zone,timestamp with time zone,bytea,bytea) to svc_app;
 grant execute on routine svc.try_mfa_challenge(bytea,timestamp with time zone,integer) to svc_app;
+grant execute on routine svc.try_phone_code(uuid,timestamp with time zone,integer) to svc_app;
 grant execute on routine svc.upgrade_password_hash(uuid,text,text) to svc_app;
 grant execute on routine svc.use_enrollment_key(bytea) to svc_app;
+grant execute on routine svc.use_phone_code(uuid,bytea) to svc_app;
 grant execute on routine svc.use_recovery_code(uuid,bytea) to svc_app;
 grant execute on routine svc.use_refresh_token(bytea,bytea,timestamp with time zone,interval,interval) to svc_app;
 grant execute on routine svc.use_totp_step(uuid,bigint) to svc_app;
+grant execute on routine svc.use_user_token(text,bytea,timestamp with time zone) to svc_app;
 grant execute on routine svc.write_audit(jsonb) to svc_app;

@@ -107,9 +107,11 @@ async function profilesOf(db: WorkerDb, ids: string[], heartbeatIntervalMs: numb
 
 function profile(id: string, row: ProfileRow | undefined, heartbeatIntervalMs: number): Profile {
   if (!row) return { deviceId: id, standing: Standing.STANDING_UNSPECIFIED }
+  const standing = standings[row.lifecycle]
   return {
     deviceId: id,
-    standing: standings[row.lifecycle],
+    // Whose tenant is suspended may come back: such a device is told to wait, like one in quarantine.
+    standing: standing === Standing.ACTIVE && !row.admitted ? Standing.STANDING_QUARANTINED : standing,
     tokenSha256: row.tokenSha256 ?? new Uint8Array(),
     credentialVersion: row.credentialVersion,
     orgId: row.orgId,

@@ -33,11 +33,17 @@ export interface ProfileRow {
   tokenSha256: Buffer | null
   credentialVersion: number
   epoch: number | null
+  /** neither its organization nor its partner is suspended or given up */
+  admitted: boolean
 }
 
 export const listProfiles = (db: Db, deviceIds: readonly string[]) => db.rows<ProfileRow>`
-  select d.id, d.partner_id, d.org_id, d.lifecycle, d.token_sha256, d.credential_version, p.epoch
-  from devices d left join device_presence p on p.device_id = d.id
+  select d.id, d.partner_id, d.org_id, d.lifecycle, d.token_sha256, d.credential_version, p.epoch,
+    o.deleted_at is null and o.status in ('active', 'trial') and partner.status in ('pending', 'active') as admitted
+  from devices d
+    join organizations o on o.partner_id = d.partner_id and o.id = d.org_id
+    join partners partner on partner.id = d.partner_id
+    left join device_presence p on p.device_id = d.id
   where d.id = any (${[...deviceIds]}::uuid[]) and ${db.visible('d')}`
 
 export interface RevocationRow {

@@ -13,7 +13,7 @@ const admin = await people.partnerAdmin(partnerId)
 test('what one process is told of a user, the others know at once', async () => {
   const other = await openCore(t.config, t.bus)
   const person = await people.partnerAdmin(partnerId)
-  const bearer = { authorization: `Bearer ${await person.token()}`, apiKey: undefined }
+  const bearer = { authorization: `Bearer ${await person.token()}`, apiKey: undefined, ip: '192.0.2.1' }
   expect((await other.kernel.identify(bearer)).kind).toBe('user')
   await t.owner`update users set status = 'disabled' where id = ${person.userId}`
   await t.core.ports.callers.changed(person.userId)
@@ -112,6 +112,42 @@ describe('who may call', () => {
     await t.owner`update users set totp_secret = '\\x00' where id = ${forced.userId}`
     await t.core.ports.callers.changed(forced.userId)
     expect((await request('GET /things', forced)).status).toBe(200)
+  })
+
+  test('428 also where a parent of the role demands it: who inherits what a role gives inherits what it asks', async () => {
+    const top = await make.role({ partnerId }, ['organizations:read'], { forceMfa: true })
+    const middle = await make.role({ partnerId }, [], { parentRoleId: top })
+    const roleId = await make.role({ partnerId }, [], { parentRoleId: middle })
+    const heir = await people.partnerAdmin(partnerId, { permissions: [] })
+    await t.owner`update partner_memberships set role_id = ${roleId} where user_id = ${heir.userId}`
+    expect((await request('GET /things', heir)).status).toBe(428)
+    await t.owner`update roles set force_mfa = false where id = ${top}`
+    await t.core.ports.callers.changed()
+    expect((await request('GET /things', heir)).status).toBe(200)
+  })
+
+  test('full access is asked for after the permission and before a second factor', async () => {
+    const org = await make.org(partnerId)
+    const { siteId } = await make.site(org)
+    const ask = async (person: Person) => {
+      const { status, body } = await request('POST /things/whole', person)
+      return [status, body.error?.code]
+    }
+    expect(await ask(await people.partnerMember(partnerId, 'none', { permissions: [] }))).toEqual([
+      403,
+      'FORBIDDEN',
+    ])
+    for (const limited of [
+      await people.partnerMember(partnerId, 'none'),
+      await people.partnerMember(partnerId, [org.orgId], { forceMfa: true }),
+      await people.orgMember(org, { siteIds: [siteId], mfaAt: null }),
+      await people.orgMember(org, { deviceGroupIds: [await make.group(org)] }),
+    ]) {
+      expect(await ask(limited)).toEqual([403, 'FULL_ACCESS_REQUIRED'])
+    }
+    expect(await ask(await people.orgMember(org, { mfaAt: null }))).toEqual([403, 'MFA_REQUIRED'])
+    expect(await ask(await people.orgMember(org))).toEqual([204, undefined])
+    expect(await ask(await people.partnerAdmin(partnerId))).toEqual([204, undefined])
   })
 
   test('a second factor that is asked to be fresh is, for ten minutes', async () => {

@@ -17,7 +17,9 @@ export const isOpen = (can: Can): boolean => can === 'public' || can === 'enroll
 export function authorize(route: Route, caller: Caller, now: Date, enable2fa: boolean): void {
   if (isOpen(route.can)) return
   if (caller.kind === 'nobody') throw new ApiError('UNAUTHENTICATED', 'a credential is needed')
+  if (caller.kind === 'api-key') refuseToKey(route)
   requirePermission(route.can, caller)
+  if (route.fullAccess) requireFullAccess(caller)
   if (caller.mustEnrolMfa && !route.mfaExempt) {
     throw new ApiError('MFA_ENROLLMENT_REQUIRED', 'the role demands a TOTP authenticator', {
       details: [{ enroll: 'POST /api/v1/auth/mfa/setup' }],
@@ -25,6 +27,13 @@ export function authorize(route: Route, caller: Caller, now: Date, enable2fa: bo
   }
   // Last: a factor that is not enrolled yet cannot be fresh.
   if (route.freshMfa && enable2fa) requireFreshMfa(caller, now)
+}
+
+/** Logins are people's; and where no permission is asked, no scope limits what a key may change. */
+function refuseToKey({ path, can, writes }: Route) {
+  if (path.startsWith('/auth/') || (can === 'signed-in' && writes)) {
+    throw new ApiError('FORBIDDEN', 'an API key cannot do this: it takes a login')
+  }
 }
 
 function requirePermission(can: Can, caller: Caller) {
@@ -36,6 +45,18 @@ function requirePermission(can: Can, caller: Caller) {
   } else if (!caller.membership) {
     throw new ApiError('CONTEXT_REQUIRED', 'partner or organization context required')
   } else if (!holds(caller, can)) throw new ApiError('FORBIDDEN', `permission ${can} is needed`)
+}
+
+/** Of the partner: all organizations. Of an organization: all sites and device groups. */
+function requireFullAccess({ membership, scope }: Caller) {
+  if (scope.kind !== 'tenant')
+    throw new ApiError('CONTEXT_REQUIRED', 'partner or organization context required')
+  if (membership?.kind === 'organization') {
+    if (!scope.siteIds && !scope.deviceGroupIds) return
+    throw new ApiError('FULL_ACCESS_REQUIRED', 'full organization access required')
+  }
+  if (scope.orgs === 'all') return
+  throw new ApiError('FULL_ACCESS_REQUIRED', 'full partner organization access required')
 }
 
 /** API keys have no second factor; it is asked of people alone. */

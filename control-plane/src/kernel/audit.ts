@@ -43,6 +43,7 @@ function rowOf({ action, result, actor, subject, client, scope, at }: AuditEntry
     actor_type: actor.type,
     actor_id: 'id' in actor ? actor.id : null,
     actor_email: 'email' in actor ? actor.email : null,
+    on_behalf_of: actor.type === 'api_key' ? actor.ownerId : null,
     action,
     resource_type: subject.type ?? null,
     resource_id: subject.id ?? null,

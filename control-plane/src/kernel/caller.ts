@@ -2,10 +2,12 @@ import { hash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../adapters/clock.ts'
 import type { Tokens, VerifiedAccess } from '../adapters/tokens.ts'
+import { isApiKey } from './api-key-text.ts'
+import type { ApiKeys, KeyStanding } from './api-keys.ts'
 import type { Callers, Member, Standing } from './callers.ts'
 import type { Caller, Membership } from './context.ts'
 import { ApiError } from './errors.ts'
-import type { Permission } from './permissions.ts'
+import { everything, type Permission } from './permissions.ts'
 import type { Scope } from './tenancy.ts'
 
 export const nobody: Caller = {
@@ -20,8 +22,18 @@ export const nobody: Caller = {
 
 /** Decides once per request who calls. */
 export interface Identify {
-  /** @throws ApiError UNAUTHENTICATED for a credential that is no good; without one: {@link nobody} */
-  (headers: { authorization: string | undefined; apiKey: string | undefined }): Promise<Caller>
+  /**
+   * @throws ApiError UNAUTHENTICATED for a credential that is no good, RATE_LIMITED where API keys are guessed; without one:
+   * {@link nobody}
+   */
+  (credential: Credential): Promise<Caller>
+}
+
+/** What a request brings to be known by: two headers and where it comes from. */
+export interface Credential {
+  authorization: string | undefined
+  apiKey: string | undefined
+  ip: string
 }
 
 const unauthenticated = (message: string, cause?: unknown) =>
@@ -33,7 +45,7 @@ const tokenCacheMs = 60_000
 const skewMs = 5_000
 
 /** The credentials that a request may bring; each kind has its own answer. */
-function credentialOf(headers: { authorization: string | undefined; apiKey: string | undefined }) {
+function credentialOf(headers: Credential) {
   if (headers.apiKey !== undefined) return { kind: 'api-key', value: headers.apiKey } as const
   const bearer = /^Bearer ([\w.~+/-]+=*)$/i.exec(headers.authorization ?? '')?.[1]
   if (bearer !== undefined) return { kind: 'bearer', value: bearer } as const
@@ -41,8 +53,16 @@ function credentialOf(headers: { authorization: string | undefined; apiKey: stri
   return { kind: 'none' } as const
 }
 
-/** @param enable2fa false: no role's demand for a second factor is enforced (ENABLE_2FA) */
-export function identifyWith(tokens: Tokens, callers: Callers, clock: Clock, enable2fa: boolean): Identify {
+export interface IdentifyDeps {
+  tokens: Tokens
+  callers: Callers
+  apiKeys: ApiKeys
+  clock: Clock
+  /** false: no role's demand for a second factor is enforced (ENABLE_2FA) */
+  enable2fa: boolean
+}
+
+export function identifyWith({ tokens, callers, apiKeys, clock, enable2fa }: IdentifyDeps): Identify {
   const verified = new LRUCache<string, VerifiedAccess>({ max: 10_000, ttl: tokenCacheMs })
   const verify = async (token: string): Promise<VerifiedAccess> => {
     const key = hash('sha256', token, 'base64')
@@ -68,6 +88,17 @@ export function identifyWith(tokens: Tokens, callers: Callers, clock: Clock, ena
     return caller
   }
 
+  /** The same of each key, for as long as it and its owner's standing are remembered. */
+  const decidedOfKeys = new WeakMap<KeyStanding, { owner: Standing | undefined; caller: Caller }>()
+  const keyOf = async (key: KeyStanding): Promise<Caller> => {
+    const owner = await callers.find(key.ownerId)
+    const known = decidedOfKeys.get(key)
+    if (known && known.owner === owner) return known.caller
+    const caller = keyCaller(key, owner, enable2fa)
+    decidedOfKeys.set(key, { owner, caller })
+    return caller
+  }
+
   return async (headers) => {
     const credential = credentialOf(headers)
     switch (credential.kind) {
@@ -75,7 +106,11 @@ export function identifyWith(tokens: Tokens, callers: Callers, clock: Clock, ena
         return nobody
       case 'bearer':
         return userOf(await verify(credential.value))
-      case 'api-key':
+      case 'api-key': {
+        const key = isApiKey(credential.value) && (await apiKeys.find(credential.value, headers.ip))
+        if (!key || key.expiresAt <= clock.now()) throw noKey()
+        return keyOf(key)
+      }
       case 'unknown':
         throw unauthenticated('the credential is not valid')
     }
@@ -94,6 +129,40 @@ async function anew(callers: Callers, access: VerifiedAccess): Promise<Standing>
   return fresh
 }
 
+const noKey = () => unauthenticated('the API key is not valid')
+
+/** What a key may do: its scopes as far as its owner still holds them, where that membership still reaches. */
+function keyCaller(key: KeyStanding, owner: Standing | undefined, enable2fa: boolean): Caller {
+  const member = owner?.memberships.find(
+    ({ kind, id }) =>
+      kind === (key.memberOrg ? 'organization' : 'partner') && id === (key.memberOrg ?? key.partnerId),
+  )
+  const scope = member && narrowed(scopeOf(member), key.orgId)
+  if (owner?.status !== 'active' || !member || !scope) throw noKey()
+  return {
+    kind: 'api-key',
+    actor: { type: 'api_key', id: key.id, email: owner.email, ownerId: key.ownerId },
+    scope,
+    permissions: within(key.scopes, permissionsOf(member)),
+    platformAdmin: false,
+    mfa: false,
+    mustEnrolMfa: enable2fa && member.forceMfa && !owner.hasTotp,
+    membership: membershipOf(member),
+    key,
+  }
+}
+
+/** One organization of those that the scope reaches; undefined when it does not (any more). */
+function narrowed(scope: Scope, orgId: string | null): Scope | undefined {
+  if (orgId === null || scope.kind !== 'tenant') return scope
+  const { partnerLevel: _, ...rest } = scope
+  return scope.orgs === 'all' || scope.orgs.includes(orgId) ? { ...rest, orgs: [orgId] } : undefined
+}
+
+/** Scopes are permissions of the catalogue, never the wildcard. */
+const within = (scopes: readonly string[], held: Caller['permissions']): Caller['permissions'] =>
+  new Set((scopes as Permission[]).filter((scope) => held.has(scope) || held.has(everything)))
+
 function userCaller(access: VerifiedAccess, standing: Standing, enable2fa: boolean): Caller {
   const member = standing.memberships.find(
     ({ kind, id }) => kind === access.membership?.kind && id === access.membership.id,
@@ -103,15 +172,17 @@ function userCaller(access: VerifiedAccess, standing: Standing, enable2fa: boole
     kind: 'user',
     actor: { type: 'user', id: access.userId, email: standing.email },
     scope: member ? scopeOf(member) : { kind: 'nobody' },
-    permissions: new Set((member?.permissions ?? []) as Permission[]),
+    permissions: member ? permissionsOf(member) : new Set(),
     platformAdmin: standing.platformAdmin,
     mfa: access.mfa,
     mustEnrolMfa: enable2fa && member?.forceMfa === true && !standing.hasTotp,
     sessionId: access.sessionId,
     ...(mfaAt && { mfaAt }),
-    ...(member && { membership: membershipOf(member) }),
+    ...(member && { membership: membershipOf(member), roleId: member.roleId }),
   }
 }
+
+const permissionsOf = (member: Member) => new Set(member.permissions as Permission[])
 
 const membershipOf = ({ kind, id, partnerId }: Member): Membership =>
   kind === 'partner' ? { kind, id } : { kind, id, partnerId }

@@ -1,3 +1,4 @@
+import type { KeyStanding } from './api-keys.ts'
 import type { Permission } from './permissions.ts'
 import type { Ports } from './ports.ts'
 import type { Db, Scope } from './tenancy.ts'
@@ -5,7 +6,8 @@ import type { Db, Scope } from './tenancy.ts'
 /** Who acts, as the audit log and `issuedBy` name them. */
 export type Actor =
   | { type: 'user'; id: string; email: string }
-  | { type: 'api_key'; id: string; email: string }
+  /** `ownerId` and `email`: of the user with whose rights the key acts */
+  | { type: 'api_key'; id: string; email: string; ownerId: string }
   | { type: 'device'; id: string }
   | { type: 'system' }
   | { type: 'anonymous' }
@@ -24,10 +26,20 @@ export interface Caller {
   mfaAt?: Date
   /** the partner or organization that the login is for */
   membership?: Membership
+  /** the role that the caller has there */
+  roleId?: string
   /** the role demands TOTP and the user has none: 428 on everything but the exempt routes */
   mustEnrolMfa: boolean
   /** the refresh family (login) behind an access token */
   sessionId?: string
+  /** what an API key says of itself */
+  key?: KeyStanding
+}
+
+/** The user behind an actor: oneself, or the owner of the API key. Undefined: nobody's. */
+export function userBehind(actor: Actor): string | undefined {
+  if (actor.type === 'user') return actor.id
+  return actor.type === 'api_key' ? actor.ownerId : undefined
 }
 
 /** A user may belong to several partners and organizations; one login is for one of them. */

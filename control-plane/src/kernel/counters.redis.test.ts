@@ -30,6 +30,19 @@ test('two processes count together', async () => {
   await expect(one.check('refresh', who)).resolves.toBeUndefined()
 })
 
+test('a limit whose number is its subject’s own is counted on beyond the usual one, by both, and without Redis too', async () => {
+  const who = { key: crypto.randomUUID() }
+  const usual = limits['api-key'].points
+  for (let n = 0; n < usual + 20; n++) await (n % 2 ? one : two).count('api-key', who)
+  const { hits, msLeft } = await one.count('api-key', who)
+  expect(hits).toBe(usual + 21)
+  expect(msLeft).toBeGreaterThan(30_000)
+  expect(msLeft).toBeLessThanOrEqual(60_000)
+  const alone = limitsOf(unused, undefined, systemClock)
+  for (let n = 0; n < usual + 20; n++) await alone.count('api-key', who)
+  expect(await alone.count('api-key', who)).toMatchObject({ hits: usual + 21 })
+})
+
 test('with Redis gone each process still counts for itself', async () => {
   const who = somebody()
   clients[0]?.disconnect()

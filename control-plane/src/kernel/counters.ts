@@ -4,13 +4,15 @@ import type { Sql } from 'postgres'
 import { RateLimiterMemory, RateLimiterRedis, RateLimiterRes } from 'rate-limiter-flexible'
 import type { Clock } from '../adapters/clock.ts'
 import { subscriber } from './address.ts'
-import { type Limit, type LimitName, type Limits, limits, rateLimited, type Subject } from './limits.ts'
-
-/** How often a subject was counted in its window, and how long that lasts. */
-interface Count {
-  hits: number
-  msLeft: number
-}
+import {
+  type Count,
+  type Limit,
+  type LimitName,
+  type Limits,
+  limits,
+  rateLimited,
+  type Subject,
+} from './limits.ts'
 
 interface Counter {
   add(name: LimitName, subject: Buffer, points: number): Promise<Count>
@@ -24,6 +26,7 @@ const normal: Record<keyof Subject, (value: string) => string> = {
   user: (id) => id,
   token: (token) => token,
   phone: (phone) => phone,
+  key: (id) => id,
 }
 
 /** SHA-256 of the limit and the parts it counts by: no address or e-mail is kept. */
@@ -108,6 +111,7 @@ export function limitsOf(sql: Sql, redis: Redis | undefined, clock: Clock): Limi
   const stores = { postgres: postgresCounter(sql, clock), redis: redisCounter(redis) }
   const store = (name: LimitName) => stores[limits[name].store]
   return {
+    count: (name, subject) => store(name).add(name, key(name, subject), 1),
     async hit(name, subject) {
       const { hits, msLeft } = await store(name).add(name, key(name, subject), 1)
       if (hits > limits[name].points) throw rateLimited(name, msLeft)

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Sql } from 'postgres'
+import { isOpen } from './access.ts'
 import { writeRefusals } from './audit.ts'
 import { clientOf } from './call.ts'
 import { ApiError, type ErrorCode } from './errors.ts'
@@ -7,7 +8,13 @@ import type { Ports } from './ports.ts'
 import type { Route } from './route.ts'
 
 /** Somebody known asked for what they may not have. A missing second factor is no attempt at anything: it is not among them. */
-const denials: ReadonlySet<ErrorCode> = new Set(['FORBIDDEN', 'CONTEXT_REQUIRED', 'FULL_ACCESS_REQUIRED'])
+const denials: ReadonlySet<ErrorCode> = new Set([
+  'FORBIDDEN',
+  'CONTEXT_REQUIRED',
+  'FULL_ACCESS_REQUIRED',
+  'IP_NOT_ALLOWED',
+  'DELEGATION_CEILING',
+])
 
 /**
  * Leaves a `denied` row for a refused authorization, in a transaction of its own. A run-away script must not fill the log: beyond
@@ -21,10 +28,13 @@ export async function auditDenial(
   error: unknown,
 ): Promise<void> {
   const { caller } = request
-  if (!(error instanceof ApiError) || !denials.has(error.code) || !('id' in caller.actor)) return
+  if (!(error instanceof ApiError) || !denials.has(error.code)) return
+  // Of an open route it is not the caller who is refused, but what the request brings along.
+  if (isOpen(route.can) || !('id' in caller.actor)) return
   if (await isOverLimit(ports, caller.actor.id)) return
   const { scope } = caller
-  const details = { method: route.method, path: route.path, needs: route.can, code: error.code }
+  const beyond = error.code === 'DELEGATION_CEILING' ? { beyond: error.details } : {}
+  const details = { method: route.method, path: route.path, needs: route.can, code: error.code, ...beyond }
   const partner = scope.kind === 'tenant' ? { partnerId: scope.partnerId } : {}
   const refusal = {
     action: 'authorization.denied',

@@ -18,3 +18,6 @@ export const envelope = <R>(data: R[], cursor: string | null) => ({
   data,
   pagination: { hasMore: cursor !== null, cursor },
 })
+
+/** What a write answers that has nothing else to show. */
+export const Done = z.object({ success: z.literal(true) }).meta({ id: 'Done', description: 'It is done.' })

@@ -86,6 +86,23 @@ export const limits = {
     store: 'postgres',
     counts: 'requests',
   },
+  // A text message costs money, and its reader's patience.
+  'phone-number': {
+    of: 'codes sent to this number',
+    per: ['phone'],
+    points: 3,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
+  'phone-user': {
+    of: 'codes asked for by this user',
+    per: ['user'],
+    points: 5,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
   'password-confirm': {
     of: 'wrong passwords from this user',
     per: ['user'],
@@ -108,6 +125,33 @@ export const limits = {
     points: 3,
     seconds: hour,
     store: 'postgres',
+    counts: 'requests',
+  },
+  // A token cannot be guessed; hashing a password for whoever comes is worth a limit.
+  'reset-password': {
+    of: 'new passwords from this address',
+    per: ['ip'],
+    points: 20,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
+  // Invitations are mails to whomever their sender names.
+  invite: {
+    of: 'invitations by this user',
+    per: ['user'],
+    points: 200,
+    seconds: hour,
+    store: 'redis',
+    counts: 'requests',
+  },
+  // A link cannot be guessed; what is limited is the work of hashing, for an office that sets up at once.
+  'invite-link': {
+    of: 'invitations read or accepted from this address',
+    per: ['ip'],
+    points: 60,
+    seconds: 10 * minute,
+    store: 'redis',
     counts: 'requests',
   },
   refresh: {
@@ -137,6 +181,24 @@ export const limits = {
     store: 'redis',
     counts: 'requests',
   },
+  // `points` unless the key says another number.
+  'api-key': {
+    of: 'requests with this API key',
+    per: ['key'],
+    points: 600,
+    seconds: minute,
+    store: 'redis',
+    counts: 'requests',
+  },
+  // Whoever guesses keys; one that turns out to be real gives its point back, and takes none from then on.
+  'api-key-guess': {
+    of: 'unknown API keys from this address',
+    per: ['ip'],
+    points: 300,
+    seconds: minute,
+    store: 'redis',
+    counts: 'failures',
+  },
   // Not a limit of requests: refused authorizations beyond it leave no audit row.
   denied: {
     of: 'refused requests of this user',
@@ -148,7 +210,7 @@ export const limits = {
   },
 } as const satisfies Record<string, Limit>
 
-type Part = 'ip' | 'email' | 'user' | 'token' | 'phone'
+type Part = 'ip' | 'email' | 'user' | 'token' | 'phone' | 'key'
 
 export interface Limit {
   /** what there were too many of, as the refusal says: the same for accounts that exist and that do not */
@@ -163,11 +225,19 @@ export interface Limit {
 
 export type LimitName = keyof typeof limits
 
-/** Whom to count: the parts that the limit's `per` names must be there. `user` is a user's id. */
+/** Whom to count: the parts that the limit's `per` names must be there. `user` is a user's id, `key` an API key's. */
 export type Subject = { readonly [P in Part]?: string | undefined }
+
+/** How often a subject was counted in its window, and how long that lasts. */
+export interface Count {
+  hits: number
+  msLeft: number
+}
 
 /** Counters behind the named limits. */
 export interface Limits {
+  /** Counts one and refuses nothing: for a limit whose number is its subject's own. */
+  count(name: LimitName, subject: Subject): Promise<Count>
   /** Counts one. @throws ApiError RATE_LIMITED when that is more than the limit allows */
   hit(name: LimitName, subject: Subject): Promise<void>
   /** Counts nothing. @throws ApiError RATE_LIMITED when no point is left */

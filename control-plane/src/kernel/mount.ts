@@ -12,6 +12,8 @@ import { auditDenial } from './denial.ts'
 import { type Download, downloadTimeoutMs, sendDownload } from './download.ts'
 import { ApiError } from './errors.ts'
 import { claim, type IdempotentRequest, idempotentRequest, remember, type Remembered } from './idempotency.ts'
+import { admitKey } from './key-gate.ts'
+import type { KeyUses } from './key-uses.ts'
 import { settle, take, type Taken } from './points.ts'
 import type { Ports } from './ports.ts'
 import type { Route } from './route.ts'
@@ -32,6 +34,8 @@ export interface Kernel {
   /** of svc_app */
   pool: Sql
   identify: Identify
+  /** uses of API keys, to be written down later */
+  keyUses: Pick<KeyUses, 'add' | 'flush'>
   /** under which once-shown answers are sealed */
   sealKey: Buffer
   /** told of what happens after the answer is decided, so that closing can wait for it */
@@ -59,16 +63,24 @@ interface Outcome {
 
 const noAnswer = ''
 
+/** A path that ends with a slash is the same without it: `/orgs/` is what people write `/orgs`. */
+export const pathsOf = (path: string): string[] => (path.endsWith('/') ? [path, path.slice(0, -1)] : [path])
+
 /** Every endpoint goes through these steps, in this order; `mount` is their list. */
 export function mount(app: FastifyInstance, kernel: Kernel, route: Route, prefix: string): void {
+  for (const path of pathsOf(route.path)) mountAt(app, kernel, route, prefix + path)
+}
+
+function mountAt(app: FastifyInstance, kernel: Kernel, route: Route, url: string): void {
   const mounted: Mounted = { kernel, route, text: route.returns ? serializer(route.returns) : () => noAnswer }
   app.route({
     method: route.method,
-    url: prefix + route.path,
+    url,
     exposeHeadRoute: route.method === 'GET' && !route.writes,
     ...(route.download && { handlerTimeout: downloadTimeoutMs }),
     onRequest: async (request, reply) => {
       await identifyCaller(mounted, request)
+      await admitKey(kernel, route, request, reply)
       if (route.limit) await takePoints(mounted, request)
       await checkAccess(mounted, request, reply)
     },
@@ -81,16 +93,18 @@ export function mount(app: FastifyInstance, kernel: Kernel, route: Route, prefix
   })
 }
 
-/** An open route may be called with a credential, and one that is no good is as none there. */
+/** An open route may be called with a token, and one that is no good is as none there; API keys are not even looked at. */
 async function identifyCaller({ kernel, route }: Mounted, request: FastifyRequest) {
-  const headers = request.headers
+  const { headers, ip, socket } = request
   const apiKey = headers['x-api-key']
+  const open = isOpen(route.can)
   const credential = {
     authorization: headers.authorization,
-    apiKey: Array.isArray(apiKey) ? apiKey[0] : apiKey,
+    apiKey: open ? undefined : Array.isArray(apiKey) ? apiKey[0] : apiKey,
+    ip: clientAddress(ip, socket.remoteAddress),
   }
   request.caller = await kernel.identify(credential).catch((error: unknown) => {
-    if (isOpen(route.can) && error instanceof ApiError && error.code === 'UNAUTHENTICATED') return nobody
+    if (open && error instanceof ApiError && error.code === 'UNAUTHENTICATED') return nobody
     throw error
   })
 }
@@ -127,6 +141,9 @@ async function answer(mounted: Mounted, request: FastifyRequest, reply: FastifyR
     call.decorate(reply)
     if (outcome.download) return await sendDownload(request, reply, outcome.download)
     return await send(reply, outcome)
+  } catch (error) {
+    await auditDenial(kernel, route, request, error)
+    throw error
   } finally {
     // A guess counts as one even if it cannot be written down, and so answers something else.
     if (call.refusals.length > 0) request.taken = []

@@ -1,12 +1,15 @@
 import type { Bus } from '@svc/proto/bus'
 import type { Clock } from '../adapters/clock.ts'
+import type { Mailer } from '../adapters/mail/mail.ts'
 import type { ReleaseSource } from '../adapters/releases.ts'
 import type { Passwords } from '../adapters/passwords.ts'
+import type { Sms } from '../adapters/sms/sms.ts'
 import type { SigningKeys } from '../adapters/signing-keys.ts'
 import type { Tokens } from '../adapters/tokens.ts'
 import type { Totp } from '../adapters/totp.ts'
 import type { Config } from '../config.ts'
 import type { Secrets } from '../adapters/secrets.ts'
+import type { ApiKeys } from './api-keys.ts'
 import type { Callers } from './callers.ts'
 import type { Limits } from './limits.ts'
 import type { Cursors } from './page.ts'
@@ -22,6 +25,10 @@ export interface Ports {
   passwords: Passwords
   totp: Totp
   secrets: Secrets
+  /** what sends mail; whoever has one to send calls `queueMail` */
+  mailer: Mailer
+  /** undefined: none is configured */
+  sms: Sms | undefined
   /** Ed25519 keys that sign commands */
   signingKeys: SigningKeys
   /** where releases of agents come from */
@@ -29,6 +36,8 @@ export interface Ports {
   limits: Limits
   /** what is known of users' standing: tell it when that changed */
   callers: Callers
+  /** what is known of API keys: tell it when one changed */
+  apiKeys: Pick<ApiKeys, 'changed'>
   /** for lists with an envelope of their own; `list()` does it by itself */
   cursors: Cursors
 }

@@ -30,10 +30,14 @@ interface Common {
   can: Can
   summary: string
   limit?: LimitName | readonly LimitName[]
+  /** a flag of the configuration; where it is off there is no such endpoint */
+  existsIf?: 'enableRegistration'
   /** callable without a second factor by a user whose role demands one */
   mfaExempt?: true
   /** demands a second factor checked within ten minutes */
   freshMfa?: true
+  /** demands that the caller is limited to no part of their partner or organization (interface §Authentication 11) */
+  fullAccess?: true
 }
 
 /** A write says its audit action, or false with the reason why it leaves no row. */

@@ -9,6 +9,13 @@ const open: Record<string, string> = {
   'POST /auth/login': 'e-mail and password',
   'POST /auth/refresh': 'a refresh token',
   'POST /auth/mfa/verify': 'a tempToken',
+  'POST /auth/mfa/sms/send': 'a tempToken',
+  'POST /auth/register': 'what an account is made of',
+  'POST /auth/register-partner': 'what a partner and an account are made of',
+  'POST /auth/forgot-password': 'an e-mail, and answers nothing about it',
+  'POST /auth/reset-password': 'the token of a mailed link',
+  'POST /auth/invite/preview': 'the token of a mailed link',
+  'POST /auth/accept-invite': 'the token of a mailed link',
   'POST /agents/enroll': 'an enrollment key',
   'GET /agents/download/:os/:arch': 'nothing: the agent is no secret',
 }

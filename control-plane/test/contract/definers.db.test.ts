@@ -10,6 +10,8 @@ const doors = {
   // kernel: who calls, and what is written down of whom nobody knows
   load_caller: ['svc_app'],
   write_audit: ['svc_app'],
+  load_api_key: ['svc_app'],
+  note_api_key_uses: ['svc_app'], // of many tenants' keys at once
   // login, second factor, refresh
   login_account: ['svc_app'],
   upgrade_password_hash: ['svc_app'],
@@ -28,8 +30,38 @@ const doors = {
   use_refresh_token: ['svc_app'],
   store_successor: ['svc_app'],
   end_sessions: ['svc_app'],
+  // mailed links, and what they are for
+  issue_user_token: ['svc_app', 'svc_worker'],
+  read_user_token: ['svc_app'],
+  use_user_token: ['svc_app'],
+  set_password: ['svc_app'],
+  // accounts: they are nobody's property, and a tenant sees its members' alone
+  invite_account: ['svc_app'],
+  activate_account: ['svc_app'],
+  change_own_profile: ['svc_app'],
+  change_account: ['svc_app'],
+  end_membership_sessions: ['svc_app'],
+  // passwords, phones, registration
+  password_of: ['svc_app'],
+  change_password: ['svc_app'],
+  security_of: ['svc_app'],
+  renew_login: ['svc_app'],
+  disable_second_factor: ['svc_app'],
+  replace_recovery_codes: ['svc_app'],
+  begin_phone_check: ['svc_app'],
+  try_phone_code: ['svc_app'],
+  use_phone_code: ['svc_app'],
+  set_phone: ['svc_app'],
+  enable_sms_factor: ['svc_app'],
+  sms_challenge: ['svc_app'],
+  set_challenge_code: ['svc_app'],
+  register_account: ['svc_app'],
+  register_partner: ['svc_app'],
   // agents
   use_enrollment_key: ['svc_app'],
+  devices_of_partner: ['svc_app'], // an enrollment sees its own organization alone
+  // tenants that are suspended or given up: the tables of logins are closed to the API
+  end_tenant_sessions: ['svc_app'],
   // the job queue: its tables are closed to the API, and a job belongs to no tenant
   enqueue: ['svc_app', 'svc_worker'],
 } as const

@@ -20,7 +20,14 @@ const harmless = [
   'schedule_entries.key', // what an entry is for
 ]
 /** Tables that hold nothing but credentials: the API reaches them through functions alone. */
-const closed = ['refresh_families', 'refresh_tokens', 'mfa_challenges', 'mfa_setups', 'sealing_keys']
+const closed = [
+  'refresh_families',
+  'refresh_tokens',
+  'mfa_challenges',
+  'mfa_setups',
+  'user_tokens',
+  'sealing_keys',
+]
 
 const credentials = columns
   .map(({ table, name }) => ({ table, name, full: `${table}.${name}` }))
@@ -45,6 +52,7 @@ test('the credential columns that matter are among those looked for', () => {
       'devices.token_sha256',
       'devices.public_key',
       'enrollment_keys.key_hash',
+      'api_keys.key_hash',
       'refresh_tokens.token_hash',
       'mfa_challenges.token_hash',
     ]),

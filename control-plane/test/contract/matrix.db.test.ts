@@ -63,6 +63,16 @@ describe.each<[string, (can: Can) => Can]>([
   })
 })
 
+describe('with `fullAccess` not said where it is', async () => {
+  const app = await changed(({ fullAccess: _, ...route }) => route)
+  test.each(routes.filter(({ fullAccess }) => fullAccess).map(nameOf))(
+    'the matrix turns red for %s',
+    async (name) => {
+      expect(await firstDifference(name, app)).toContain(name)
+    },
+  )
+})
+
 describe.each<[string, (route: Route) => Route]>([
   ['freshMfa', ({ freshMfa, ...route }) => (freshMfa ? route : { ...route, freshMfa: true })],
   ['mfaExempt', ({ mfaExempt, ...route }) => (mfaExempt ? route : { ...route, mfaExempt: true })],

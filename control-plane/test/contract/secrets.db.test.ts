@@ -2,13 +2,17 @@ import { Writable } from 'node:stream'
 import { pino } from 'pino'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { routes } from '../../src/areas/index.ts'
+import { queueMail } from '../../src/engines/mail/queue.ts'
 import { testApp } from '../harness/app.ts'
+import { outboxOf } from '../harness/outbox.ts'
 import { appWith } from './world/app-with.ts'
 import { makeWorld } from './world/things.ts'
+import { makeApiKey } from '../../src/kernel/api-key-text.ts'
 import type { Person } from '../harness/people.ts'
 
 const world = await makeWorld(await testApp())
 const { own } = world.places
+const outbox = outboxOf(world)
 
 let log = ''
 const sink = new Writable({
@@ -107,6 +111,85 @@ async function enrol(): Promise<void> {
   })
 }
 
+/** A key whose answer is kept, that is used and rotated, each shown once. */
+async function useKeys(): Promise<void> {
+  const person = await world.people.partnerAdmin(own.partnerId)
+  const key = `api-${crypto.randomUUID()}`
+  const headers = { ...(await bearer(person)), 'idempotency-key': key }
+  const made = await post('/api-keys', { name: 'Canary', scopes: ['organizations:write'] }, headers)
+  const child = await post(
+    '/api-keys',
+    { name: 'Canary’s own', scopes: ['organizations:write'], expiresAt: made.json.expiresAt },
+    { 'x-api-key': made.json.key },
+  )
+  const rotated = await post(`/api-keys/${made.json.id}/rotate`, undefined, headers)
+  await world.core.kernel.keyUses.flush()
+  expect([made.status, child.status, rotated.status]).toEqual([201, 201, 200])
+  remember({
+    'API key': made.json.key,
+    'API key made by another': child.json.key,
+    'rotated API key': rotated.json.key,
+    'key of the kept API key': key,
+  })
+  // Also the part that is secret, by itself.
+  remember({ 'secret of an API key': child.json.key.split('_')[2] })
+}
+
+/** Links and codes that leave the house, and passwords that are chosen; a link is used, and another waits. */
+async function recover(): Promise<void> {
+  const account = await world.accounts.account()
+  const chosen = `chosen-${crypto.randomUUID()}`
+  const links = []
+  for (let i = 0; i < 2; i++) {
+    await post('/auth/forgot-password', { email: account.email })
+    links.push(await outbox.tokenFor(account.email))
+    remember({ 'reset token': links.at(-1) }, ` ${i}`)
+  }
+  const reset = await post('/auth/reset-password', { token: links.at(-1), password: chosen })
+  await post('/auth/forgot-password', { email: account.email })
+  remember({ 'chosen password': chosen, 'reset token that waits': await outbox.tokenFor(account.email) })
+  const registered = `registered-${crypto.randomUUID()}`
+  const partner = { email: 'canary@example.com', name: 'Canary', companyName: 'Canary', password: registered }
+  const made = await post('/auth/register-partner', partner)
+  const unsent = `svcl_unsent-${crypto.randomUUID()}`
+  const mail = {
+    to: account,
+    kind: 'reset-password',
+    data: { link: `http://x/#token=${unsent}`, until: new Date() },
+  }
+  await world.db.tx((tx) =>
+    queueMail({ db: tx, ports: world.core.ports }, {
+      ...mail,
+      to: { name: '', email: account.email },
+    } as never),
+  )
+  remember({ 'registered password': registered, 'token in the queue': unsent })
+  expect([reset.status, made.status]).toEqual([204, 201])
+}
+
+/** Six digits are no canary by themselves: they are looked for as a whole field. */
+const sentCodes: string[] = []
+const phone = '+4915112345678'
+
+async function sendCodes(): Promise<void> {
+  const account = await world.accounts.account()
+  const { accessToken } = await world.accounts.logInFully(account)
+  const body = { phoneNumber: phone, currentPassword: account.password }
+  const headers = { authorization: `Bearer ${accessToken}` }
+  await post('/auth/phone/verify', body, headers)
+  sentCodes.push(outbox.codeFor(phone))
+  await world.owner`
+    update svc.users set mfa_method = 'sms', phone_number = ${phone}, phone_verified = true where id = ${account.userId}`
+  const { tempToken } = (await post('/auth/login', { email: account.email, password: account.password })).json
+  await post('/auth/mfa/sms/send', { tempToken })
+  sentCodes.push(outbox.codeFor(phone))
+}
+
+const codesIn = (text: string) =>
+  sentCodes.filter(
+    (code) => new RegExp(`[(,"]${code}[),"]`).test(text) || text.includes(Buffer.from(code).toString('hex')),
+  )
+
 /** What goes wrong is logged and audited: with none of what was sent. */
 async function failInEveryWay(): Promise<void> {
   const wrong = (name: string) => {
@@ -115,6 +198,8 @@ async function failInEveryWay(): Promise<void> {
     return value
   }
   const { email } = await world.accounts.account()
+  const unknownKey = makeApiKey()
+  remember({ 'unknown API key': unknownKey })
   const machine = { hostname: 'canary', osType: 'linux', architecture: 'x64', agentVersion: '1.0.0' }
   const credentials = { email, password: wrong('password') }
   const replies = [
@@ -130,6 +215,7 @@ async function failInEveryWay(): Promise<void> {
     await post('/agents/enroll', { ...machine, enrollmentKey: wrong('enrollment key') }),
     await post('/auth/logout', undefined, { authorization: `Bearer ${wrong('bearer')}` }),
     await post('/auth/logout', undefined, { 'x-api-key': wrong('API key') }),
+    await post('/api-keys', {}, { 'x-api-key': unknownKey }),
     await post('/auth/refresh', {}, { cookie: `svc_refresh_token=${wrong('cookie')}` }),
   ]
   expect(replies.filter(({ status }) => status < 400 || status >= 500)).toEqual([])
@@ -161,7 +247,10 @@ async function dump(): Promise<string> {
     const rows = await world.owner<{ text: string }[]>`select t::text as text from svc.${world.owner(name)} t`
     return rows.map(({ text }) => text).join('\n')
   })
-  return (await Promise.all(texts)).join('\n')
+  const jobs = await world.owner<
+    { text: string }[]
+  >`select t::text as text from graphile_worker._private_jobs t`
+  return [...(await Promise.all(texts)), ...jobs.map(({ text }) => text)].join('\n')
 }
 
 /** The ways in which a value may be written down. */
@@ -185,6 +274,9 @@ beforeAll(async () => {
   await logInAndRefresh()
   await setUpSecondFactor()
   await enrol()
+  await useKeys()
+  await recover()
+  await sendCodes()
   await failInEveryWay()
   await failInside()
   database = await dump()
@@ -202,6 +294,13 @@ test('the search finds what is there', async () => {
 
 test('no secret is in any row of any table', () => {
   expect(foundIn(database)).toEqual([])
+})
+
+test('no code that was sent is in any row, and the search would find one', () => {
+  expect(sentCodes).toEqual([expect.stringMatching(/^\d{6}$/), expect.stringMatching(/^\d{6}$/)])
+  expect(codesIn(`(1,${sentCodes[0]},x)`)).toEqual([sentCodes[0]])
+  expect(database).toContain(phone)
+  expect(codesIn(database)).toEqual([])
 })
 
 test('no secret is in the log, however talkative', () => {

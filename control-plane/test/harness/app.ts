@@ -8,6 +8,7 @@ import { Registry } from 'prom-client'
 import { afterAll, inject } from 'vitest'
 import { buildApp } from '../../src/app.ts'
 import { routes as allRoutes } from '../../src/areas/index.ts'
+import type { Shown } from '../../src/adapters/shown.ts'
 import { type Database, openPool } from '../../src/adapters/postgres.ts'
 import type { Config } from '../../src/config.ts'
 import { readConfig } from '../../src/config.ts'
@@ -49,6 +50,8 @@ export interface TestApp {
   owner: Database
   make: Make
   people: People
+  /** mail and text messages that left, since nothing is configured to send them; mail leaves by a worker (harness/outbox.ts) */
+  shown: Shown[]
   /** `request('GET /devices', someone)`; paths are relative to `/api/v1`. Nobody: no credential. */
   request: (what: `${string} /${string}`, as?: Person | null, more?: Request) => Promise<Answer>
   close: () => Promise<void>
@@ -70,6 +73,7 @@ export const testConfig = (databaseUrl: string, more: Record<string, string> = {
     INTERNAL_PORT: '0',
     METRICS_PORT: '0',
     PUBLIC_URL: 'http://svc.test',
+    ENABLE_REGISTRATION: 'true',
     GATEWAY_URLS: 'ws://127.0.0.1:8443/agent',
     BINARY_SOURCE: 'local',
     BINARY_DIR: newFolder('releases'),
@@ -88,7 +92,8 @@ async function readAnswer(app: FastifyInstance, options: InjectOptions): Promise
   }
 }
 
-function requester(app: FastifyInstance): TestApp['request'] {
+/** Asks this app as {@link TestApp.request} does. */
+export function requester(app: FastifyInstance): TestApp['request'] {
   return async (what, as, more = {}) => {
     const [method, path] = what.split(' ') as [NonNullable<InjectOptions['method']>, string]
     return readAnswer(app, {
@@ -114,7 +119,8 @@ export async function testApp(
   const config = testConfig(database.url, options.env)
   const bus = options.bus ?? new MemoryBus()
   const clock = new TestClock()
-  const core = await openCore(config, bus, { clock })
+  const shown: Shown[] = []
+  const core = await openCore(config, bus, { clock, show: (it) => shown.push(it) })
   const ready = () =>
     readiness({ sql: core.pools.app, bus, schema: async () => undefined, draining: () => false })
   const app = await buildApp({
@@ -147,6 +153,7 @@ export async function testApp(
     owner,
     make,
     people: peopleFor(make, core.ports),
+    shown,
     request: requester(app),
     close,
   }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { makeDeviceToken, tokenHash } from '@svc/proto'
 import { v7 as uuid } from 'uuid'
+import { makeApiKey, prefixOf } from '../../src/kernel/api-key-text.ts'
 import type { Database } from '../../src/adapters/postgres.ts'
 import type { WorkerDb } from '../../src/kernel/db.ts'
 import type { Permission } from '../../src/kernel/permissions.ts'
@@ -93,8 +94,9 @@ export function makeFor(db: WorkerDb, owner: Database) {
     } = more
     await db.tx(
       (tx) => tx.run`
-      insert into users (id, email, name, status, platform_admin, password_hash)
-      values (${id}, ${email}, ${`User ${id.slice(-6)}`}, ${status}, ${platformAdmin}, ${passwordHash})`,
+      insert into users (id, email, name, status, platform_admin, password_hash, email_verified_at)
+      values (${id}, ${email}, ${`User ${id.slice(-6)}`}, ${status}, ${platformAdmin}, ${passwordHash},
+        ${status === 'invited' ? null : new Date()})`,
     )
     return { id, email }
   }
@@ -150,6 +152,33 @@ export function makeFor(db: WorkerDb, owner: Database) {
     return { ...at, id, key }
   }
 
+  /** @param owner `memberOrg`: made under the membership in this organization, else under that in the partner */
+  const apiKey = async (
+    owner: { partnerId: string; orgId?: string; memberOrg?: string; userId?: string },
+    more: {
+      scopes?: readonly Permission[]
+      rateLimit?: number
+      ipAllowlist?: string[]
+      expiresAt?: Date
+      revoked?: boolean
+    } = {},
+  ): Promise<{ id: string; key: string }> => {
+    const id = uuid()
+    const key = makeApiKey()
+    const userId = owner.userId ?? (await user()).id
+    const orgId = owner.memberOrg ?? owner.orgId ?? null
+    await db.tx(
+      (tx) => tx.run`
+      insert into api_keys (id, partner_id, org_id, member_org, name, prefix, key_hash, scopes, rate_limit, ip_allowlist,
+        expires_at, revoked_at, created_by)
+      values (${id}, ${owner.partnerId}, ${orgId}, ${owner.memberOrg ?? null}, ${`API key ${unique()}`}, ${prefixOf(key)},
+        ${tokenHash(key)}, ${[...(more.scopes ?? ['devices:read' as const])]}, ${more.rateLimit ?? 600},
+        ${more.ipAllowlist ?? null}::text[], ${more.expiresAt ?? new Date(Date.now() + 90 * 86_400_000)},
+        ${more.revoked ? new Date() : null}, ${userId})`,
+    )
+    return { id, key }
+  }
+
   const device = async (
     owner?: Site,
     more: {
@@ -193,7 +222,20 @@ export function makeFor(db: WorkerDb, owner: Database) {
     return id
   }
 
-  return { partner, org, site, role, user, partnerMember, orgMember, session, enrollmentKey, device, group }
+  return {
+    partner,
+    org,
+    site,
+    role,
+    user,
+    partnerMember,
+    orgMember,
+    session,
+    enrollmentKey,
+    apiKey,
+    device,
+    group,
+  }
 }
 
 export type Make = ReturnType<typeof makeFor>

@@ -1,12 +1,16 @@
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { signCommand, svc } from '@svc/proto'
 import { type Bus, MemoryBus, names } from '@svc/proto/bus'
 import type { Sql } from 'postgres'
 import { Registry } from 'prom-client'
 import { v7 as uuid } from 'uuid'
+import { systemClock } from '../../src/adapters/clock.ts'
 import { type Database, openPool } from '../../src/adapters/postgres.ts'
 import type { SigningKeys } from '../../src/adapters/signing-keys.ts'
 import { UpdateDesk } from '../../src/engines/updates/desk.ts'
+import { shownMail, type Shown } from '../../src/adapters/shown.ts'
+import type { JobDeps } from '../../src/jobs.ts'
+import { secretsOf } from '../../src/engines/secrets/envelope.ts'
 import { inboxCounters } from '../../src/inbox/counters.ts'
 import type { Log, StreamDeps } from '../../src/inbox/inbox.ts'
 import type { ShardLease } from '../../src/inbox/lease.ts'
@@ -24,7 +28,9 @@ export interface TestPipeline {
   /** role svc_worker */
   pool: Database
   bus: Bus
-  deps: StreamDeps & { ports: StreamDeps['ports'] & { node: string }; metrics: Registry }
+  deps: StreamDeps & { ports: StreamDeps['ports'] & JobDeps['ports'] & { node: string }; metrics: Registry }
+  /** mail that jobs sent */
+  mailed: Shown[]
   publicKey: ReturnType<typeof generateKeyPairSync>['publicKey']
   partnerId: string
   orgId: string
@@ -59,8 +65,23 @@ export async function openPipeline(
   const log: Log = { info: () => undefined, warn: keep('warn'), error: keep('error') }
   const metrics = new Registry()
   const pipeline = Pipeline.parse(numbers)
-  const config = { pipeline, releaseKeys: [{ keyId: releaseKeyId }] }
-  const ports = { bus, signingKeys: keys, updates: new UpdateDesk(pipeline), config, node: 'test' }
+  const config = {
+    pipeline,
+    releaseKeys: [{ keyId: releaseKeyId }],
+    mail: { driver: 'shown' } as const,
+    publicUrl: 'http://svc.test',
+  }
+  const mailed: Shown[] = []
+  const ports = {
+    bus,
+    clock: systemClock,
+    signingKeys: keys,
+    updates: new UpdateDesk(pipeline),
+    config,
+    node: 'test',
+    secrets: secretsOf({ id: '0a0b0c0d', key: randomBytes(32) }),
+    mailer: shownMail((shown) => mailed.push(shown)),
+  }
   const [partnerId, orgId, siteId] = [uuid(), uuid(), uuid()]
   await sql`insert into partners (id, name, slug) values (${partnerId}, 'P', 'p')`
   await sql`insert into organizations (id, partner_id, name, slug) values (${orgId}, ${partnerId}, 'O', 'o')`
@@ -72,6 +93,7 @@ export async function openPipeline(
     pool,
     bus,
     deps: { db, ports, log, counters: inboxCounters(metrics), metrics },
+    mailed,
     publicKey,
     partnerId,
     orgId,

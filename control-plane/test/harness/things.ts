@@ -97,6 +97,14 @@ export const thingRoutes: readonly Route[] = [
     audit: { none: 'a test' },
     run: () => undefined,
   }),
+  route('POST /things/whole', {
+    summary: 'Whole',
+    can: 'organizations:write',
+    fullAccess: true,
+    freshMfa: true,
+    audit: { none: 'a test' },
+    run: () => undefined,
+  }),
   route('GET /exempt', {
     summary: 'Exempt',
     can: 'signed-in',

@@ -9,6 +9,7 @@ import { task } from './queue/task.ts'
 export const slowlyPruned = [
   'refresh_families',
   'refresh_tokens',
+  'user_tokens',
   'revocations',
   'outbox',
   'gateway_nodes',

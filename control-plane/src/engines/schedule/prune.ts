@@ -26,6 +26,11 @@ export const prunes = {
       select token_hash from mfa_challenges where expires_at < now() limit ${chunk})`,
   mfa_setups: (tx) => tx.run`
     delete from mfa_setups where user_id in (select user_id from mfa_setups where expires_at < now() limit ${chunk})`,
+  // a link that is over opens nothing
+  user_tokens: (tx) => tx.run`
+    delete from user_tokens where ctid in (select ctid from user_tokens where expires_at < now() limit ${chunk})`,
+  phone_codes: (tx) => tx.run`
+    delete from phone_codes where user_id in (select user_id from phone_codes where expires_at < now() limit ${chunk})`,
   // twice as long as a gateway may remember a profile
   revocations: (tx) => tx.run`
     delete from revocations where id in (select id from revocations where at < now() - interval '48 hours' limit ${chunk})`,

@@ -37,13 +37,14 @@ export async function cancel(
 }
 
 /**
- * Ends everything pending of a device that is being decommissioned, in that transaction. Returns the ids of what it ended.
+ * Ends everything pending of devices that are being taken out of service, in that transaction. Returns the ids of what it ended.
+ * @param why told with each
  */
-export async function withdrawAll(db: Db, deviceId: string): Promise<string[]> {
+export async function withdrawAll(db: Db, deviceIds: readonly string[], why: string): Promise<string[]> {
   const to = step('queued', 'withdrawn')
   const ended = await db.rows<Ended>`
-    update commands c set status = ${to ?? null}, finished_at = now(), error = 'the device was decommissioned'
-    where c.device_id = ${deviceId}::uuid and c.status in ('queued', 'delivered', 'running') and ${db.visible('c')}
+    update commands c set status = ${to ?? null}, finished_at = now(), error = ${why}
+    where c.device_id = any (${[...deviceIds]}::uuid[]) and c.status in ('queued', 'delivered', 'running') and ${db.visible('c')}
     returning c.id, c.device_id, c.partner_id, c.org_id, c.type, c.status`
   emitAll(db, ended.map(finishedEvent))
   return ended.map((command) => command.id)

@@ -156,7 +156,9 @@ test('decommissioning ends everything pending', async () => {
   const [id = '', other = ''] = await makeDevices(on, 2, online)
   const [a, b, c] = [await queue(id), await queue(id, processes), await queue(other)]
   await apply(report(id, b, { kind: 'started' }))
-  expect((await db.tx((tx) => withdrawAll(tx, id))).sort()).toEqual([a, b].sort())
+  expect((await db.tx((tx) => withdrawAll(tx, [id], 'the device was decommissioned'))).sort()).toEqual(
+    [a, b].sort(),
+  )
   expect([await statusOf(a), await statusOf(b), await statusOf(c)]).toEqual([
     'cancelled',
     'cancelled',

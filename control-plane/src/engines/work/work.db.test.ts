@@ -97,7 +97,7 @@ test('another tenant can neither send, find, list nor cancel', async () => {
   expect(await findCommand(stranger, id, command)).toBeUndefined()
   expect(await listCommands(stranger, id, newestFirst(stranger.sql, 'created_at', 10, undefined))).toEqual([])
   expect(await stranger.tx((tx) => cancel(tx, id, command))).toBeUndefined()
-  expect(await stranger.tx((tx) => withdrawAll(tx, id))).toEqual([])
+  expect(await stranger.tx((tx) => withdrawAll(tx, [id], 'the device was decommissioned'))).toEqual([])
   expect(await statusOf(command)).toBe('queued')
 })
 

@@ -10,15 +10,22 @@ export interface Run {
   differences(row: MatrixRow, app?: FastifyInstance, most?: number): Promise<string[]>
 }
 
-/** What came, in the words of the matrix. */
-function cellOf(row: MatrixRow, reply: Reply, things: Things): string {
+/** What came, in the words of the matrix. What is looked for may be on any page. */
+async function cellOf(
+  row: MatrixRow,
+  things: Things,
+  ask: (query: Record<string, string>) => Promise<Reply>,
+): Promise<string> {
   const { lists } = sampleOf(row.operation)
-  if (!lists || reply.status !== 200) return String(reply.status)
-  return reply.text.includes(things[lists]) ? 'seen' : 'unseen'
+  if (!lists) return String((await ask({})).status)
+  for (let cursor: string | null = ''; cursor !== null; ) {
+    const { status, text, json }: Reply = await ask({ limit: '500', ...(cursor && { cursor }) })
+    if (status !== 200) return String(status)
+    if (text.includes(things[lists])) return 'seen'
+    cursor = json.nextCursor ?? json.pagination?.cursor ?? null
+  }
+  return 'unseen'
 }
-
-/** What is new may be last of what there is. */
-const wholeList = ({ operation }: MatrixRow) => (sampleOf(operation).lists ? { query: { limit: '500' } } : {})
 
 /** Those that most changes of `can` show at come first. */
 const telling = ['anonymous', 'lacking', 'just']
@@ -42,10 +49,10 @@ export function runOf(world: World): Run {
     return caller
   }
 
-  /** A write uses up what it is given; a read may share it. */
+  /** A write uses up what it is given, and what a list is to show must be among its newest; another read may share it. */
   function thingsFor(row: MatrixRow): Promise<Things> {
     const where = whereOf(row)
-    if (!row.operation.startsWith('GET ')) return world.things(where)
+    if (!row.operation.startsWith('GET ') || sampleOf(row.operation).lists) return world.things(where)
     const things = reads.get(where) ?? world.things(where)
     reads.set(where, things)
     return things
@@ -57,8 +64,9 @@ export function runOf(world: World): Run {
       for (const [name, expected] of inOrder(row)) {
         if (found.length >= most) break
         const [caller, things] = await Promise.all([callerOf(name, row), thingsFor(row)])
-        const reply = await call(world, row.operation, { caller, things, ...wholeList(row) }, app)
-        const cell = cellOf(row, reply, things)
+        const ask = (query: Record<string, string>) =>
+          call(world, row.operation, { caller, things, query }, app)
+        const cell = await cellOf(row, things, ask)
         if (cell !== expected)
           found.push(`${row.operation}, ${row.target}, ${name}: ${cell} instead of ${expected}`)
       }

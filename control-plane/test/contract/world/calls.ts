@@ -41,7 +41,10 @@ export const table = routes.map((route) => ({ route, name: nameOf(route), sample
 
 function filled(value: unknown, things: Things): unknown {
   if (value instanceof Ref) return things[value.kind]
-  if (value instanceof Unique) return `${value.text} ${randomBytes(6).toString('hex')}`
+  if (value instanceof Unique) {
+    const { text, tail } = value
+    return `${text}${tail ? '' : ' '}${randomBytes(6).toString('hex')}${tail}`
+  }
   if (Array.isArray(value)) return value.map((item) => filled(item, things))
   if (typeof value !== 'object' || value === null) return value
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, filled(inner, things)]))

@@ -1,4 +1,24 @@
-import { type Ceremony, enroll, enableMfa, logIn, refresh, setUpMfa, verifyMfa } from './ceremonies.ts'
+import {
+  acceptInvite,
+  type Ceremony,
+  enroll,
+  previewInvite,
+  enableMfa,
+  logIn,
+  refresh,
+  setUpMfa,
+  verifyMfa,
+} from './ceremonies.ts'
+import {
+  changePassword,
+  confirmPhone,
+  enableSms,
+  forgetPassword,
+  resetPassword,
+  smsCode,
+  smsLogin,
+  verifyPhone,
+} from './sign-in.ts'
 import type { Kind } from './things.ts'
 
 /** Stands in a body for the id of a thing. */
@@ -11,8 +31,10 @@ export class Ref {
 /** Stands in a body for a text that no other request has. */
 export class Unique {
   readonly text: string
-  constructor(text: string) {
+  readonly tail: string
+  constructor(text: string, tail = '') {
     this.text = text
+    this.tail = tail
   }
 }
 
@@ -33,12 +55,13 @@ export interface Sample {
   lists?: Kind
   /** query keys that take ids, one or comma-separated */
   filters?: Record<string, Kind>
-  /** the caller's login is over after it */
+  /** the caller's login is over after it, or the caller not as before: each call has a caller of its own */
   endsLogin?: true
 }
 
 const id = (kind: Kind) => new Ref(kind)
 const unique = (text: string) => new Unique(text)
+const somebody = { name: 'Ann Lee', password: 'turquoise walrus keeps time' }
 const linux = { platform: 'linux', arch: 'amd64' }
 const device = { params: { id: 'device' } } as const
 
@@ -51,17 +74,81 @@ export const samples: Record<string, Sample> = {
   'POST /auth/mfa/setup': { ceremony: setUpMfa },
   'POST /auth/mfa/enable': { ceremony: enableMfa, endsLogin: true },
   'POST /auth/mfa/verify': { ceremony: verifyMfa },
+  'POST /auth/mfa/disable': { ceremony: smsCode, endsLogin: true },
+  'POST /auth/mfa/recovery-codes': { ceremony: smsCode, endsLogin: true },
+  'POST /auth/mfa/sms/enable': { ceremony: enableSms, endsLogin: true },
+  'POST /auth/mfa/sms/send': { ceremony: smsLogin },
+  'POST /auth/phone/verify': { ceremony: verifyPhone, endsLogin: true },
+  'POST /auth/phone/confirm': { ceremony: confirmPhone, endsLogin: true },
+  'POST /auth/register': { body: { email: new Unique('mine.', '@example.com'), ...somebody } },
+  'POST /auth/register-partner': {
+    body: { email: new Unique('ours.', '@example.com'), companyName: unique('Provider'), ...somebody },
+  },
+  'POST /auth/forgot-password': { ceremony: forgetPassword },
+  'POST /auth/reset-password': { ceremony: resetPassword },
+  'POST /auth/change-password': { ceremony: changePassword, endsLogin: true },
+
+  'GET /orgs/partners': { lists: 'partner' },
+  'POST /orgs/partners': { body: { name: unique('Partner') } },
+  'GET /orgs/partners/me': {},
+  'PATCH /orgs/partners/me': { body: { settings: { language: 'en' } } },
+  'GET /orgs/partners/:id': { params: { id: 'partner' } },
+  'PATCH /orgs/partners/:id': { params: { id: 'partner' }, body: { maxDevices: 100 } },
+  'DELETE /orgs/partners/:id': { params: { id: 'partner' } },
+  'GET /orgs/': { lists: 'organization' },
+  'POST /auth/invite/preview': { ceremony: previewInvite },
+  'POST /auth/accept-invite': { ceremony: acceptInvite },
+
+  'GET /users/me': {},
+  'PATCH /users/me': { body: { name: unique('Myself') } },
+  'GET /users': { lists: 'user', filters: { roleId: 'role', orgId: 'organization' } },
+  'GET /users/roles': { lists: 'role', filters: { orgId: 'organization' } },
+  'GET /users/:id': { params: { id: 'user' } },
+  'POST /users/invite': {
+    body: { email: new Unique('new.', '@example.com'), name: 'New', roleId: id('spareRole') },
+  },
+  'POST /users/resend-invite': { body: { userId: id('invitee') } },
+  'PATCH /users/:id': { params: { id: 'user' }, body: { name: unique('Renamed') } },
+  'DELETE /users/:id': { params: { id: 'user' }, filters: { orgId: 'organization' } },
+  'POST /users/:id/role': { params: { id: 'user' }, body: { roleId: id('spareRole') } },
+
+  'GET /roles': { lists: 'role', filters: { orgId: 'organization' } },
+  'POST /roles': { body: { name: unique('Role'), permissions: [] } },
+  'GET /roles/permissions/available': {},
+  'GET /roles/:id': { params: { id: 'role' } },
+  'PATCH /roles/:id': { params: { id: 'spareRole' }, body: { description: 'Changed' } },
+  'DELETE /roles/:id': { params: { id: 'spareRole' } },
+  'POST /roles/:id/clone': { params: { id: 'spareRole' }, body: { name: unique('Clone') } },
+  'GET /roles/:id/users': { params: { id: 'role' }, lists: 'user' },
+  'GET /roles/:id/effective-permissions': { params: { id: 'role' } },
+  'GET /permissions/catalog': { everybodys: true },
 
   'GET /orgs/organizations': { lists: 'organization' },
   'POST /orgs/organizations': { body: { name: unique('Customer') } },
   'GET /orgs/organizations/:id': { params: { id: 'organization' } },
+  'PATCH /orgs/organizations/:id': { params: { id: 'organization' }, body: { name: unique('Customer') } },
+  'DELETE /orgs/organizations/:id': { params: { id: 'spareOrganization' } },
   'GET /orgs/sites': { lists: 'site', filters: { orgId: 'organization' } },
   'POST /orgs/sites': { body: { orgId: id('organization'), name: unique('Office') } },
   'GET /orgs/sites/:id': { params: { id: 'site' } },
+  'PATCH /orgs/sites/:id': { params: { id: 'site' }, body: { name: unique('Office') } },
+  'DELETE /orgs/sites/:id': { params: { id: 'emptySite' } },
 
   'GET /enrollment-keys': { lists: 'enrollmentKey', filters: { orgId: 'organization', siteId: 'site' } },
   'POST /enrollment-keys': { body: { orgId: id('organization'), siteId: id('site'), name: unique('Key') } },
+  'GET /enrollment-keys/:id': { params: { id: 'enrollmentKey' } },
+  'DELETE /enrollment-keys/:id': { params: { id: 'enrollmentKey' } },
+  'POST /enrollment-keys/:id/rotate': { params: { id: 'enrollmentKey' }, body: { maxUsage: 5 } },
   'POST /agents/enroll': { ceremony: enroll },
+
+  'GET /api-keys': { lists: 'apiKey', filters: { orgId: 'organization' } },
+  'POST /api-keys': {
+    body: { orgId: id('organization'), name: unique('Key'), scopes: ['organizations:write'] },
+  },
+  'GET /api-keys/:id': { params: { id: 'apiKey' } },
+  'PATCH /api-keys/:id': { params: { id: 'apiKey' }, body: { rateLimit: 60 } },
+  'DELETE /api-keys/:id': { params: { id: 'apiKey' } },
+  'POST /api-keys/:id/rotate': { params: { id: 'apiKey' } },
 
   'GET /agents/download/:os/:arch': { fixed: { os: 'linux', arch: 'amd64' } },
 

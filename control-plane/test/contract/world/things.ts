@@ -9,9 +9,27 @@ import { fetchTrusted } from '../../../src/engines/updates/trust.ts'
 import { writeRelease } from '../../../../tools/release/write.ts'
 
 /** What ids of requests name. */
-export type Kind = 'organization' | 'site' | 'device' | 'command' | 'enrollmentKey' | 'deviceGroup'
+export type Kind =
+  | 'partner'
+  | 'organization'
+  | 'spareOrganization'
+  | 'site'
+  | 'emptySite'
+  | 'device'
+  | 'command'
+  | 'apiKey'
+  | 'enrollmentKey'
+  | 'deviceGroup'
+  | 'user'
+  | 'invitee'
+  | 'role'
+  | 'spareRole'
 
-/** One of each kind, belonging together: the command is the device's, the device is the site's. `enrollmentSecret` is no id. */
+/**
+ * One of each kind, belonging together: the command is the device's, the device is the site's; the user has the role, nobody has the
+ * spare one, and neither gives anything. `enrollmentSecret` is no id. The partner, the spare organization of the place's partner and
+ * the empty site may be given up: nothing else is theirs.
+ */
 export type Things = Record<Kind | 'enrollmentSecret', string>
 
 export type Where = 'own' | 'sibling' | 'foreign' | 'deleted' | 'absent'
@@ -37,19 +55,35 @@ async function command(sql: Sql, at: Site, deviceId: string, status: string): Pr
   return id
 }
 
+/** Whoever may write keys may rotate one of these. */
+const keyScopes = { scopes: ['organizations:write'] } as const
+
 async function living(app: TestApp, sql: Sql, at: Site): Promise<Things> {
   const device = await app.make.device(at)
   const key = await app.make.enrollmentKey(at)
   await command(sql, at, device.id, 'succeeded') // so that a list of its commands has two
   return {
+    partner: await app.make.partner(),
     organization: at.orgId,
+    spareOrganization: (await app.make.org(at.partnerId)).orgId,
     site: at.siteId,
+    emptySite: (await app.make.site(at)).siteId,
     device: device.id,
     command: await command(sql, at, device.id, 'queued'),
+    apiKey: (await app.make.apiKey(at, keyScopes)).id,
     enrollmentKey: key.id,
     enrollmentSecret: key.key,
     deviceGroup: await app.make.group(at, [device.id]),
+    ...(await members(app, at)),
   }
+}
+
+/** Members of an organization, and its roles. */
+async function members({ make }: TestApp, at: Site) {
+  const [role, spareRole] = [await make.role(at, []), await make.role(at, [])]
+  const [user, invitee] = [await make.user(), await make.user({ status: 'invited' })]
+  for (const { id } of [user, invitee]) await make.orgMember({ ...at, userId: id, roleId: role })
+  return { user: user.id, invitee: invitee.id, role, spareRole }
 }
 
 /** A deleted organization and its site; a decommissioned device, its finished command and a revoked key in a living one. */
@@ -58,25 +92,44 @@ async function deleted(app: TestApp, sql: Sql, at: Site): Promise<Things> {
   await sql`update svc.organizations set deleted_at = now() where id = ${gone.orgId}`
   const device = await app.make.device(at, { lifecycle: 'decommissioned' })
   const key = await app.make.enrollmentKey(at, { revoked: true })
+  const spare = await app.make.org(at.partnerId)
+  const partner = await app.make.partner()
+  await sql`update svc.organizations set deleted_at = now() where id = ${spare.orgId}`
+  await sql`update svc.partners set deleted_at = now(), status = 'churned' where id = ${partner}`
+  const empty = await app.make.site(at)
+  await sql`update svc.sites set deleted_at = now() where id in (${empty.siteId}, ${gone.siteId})`
   return {
+    partner,
     organization: gone.orgId,
+    spareOrganization: spare.orgId,
     site: gone.siteId,
+    emptySite: empty.siteId,
     device: device.id,
     command: await command(sql, at, device.id, 'cancelled'),
+    apiKey: (await app.make.apiKey(at, { ...keyScopes, revoked: true })).id,
     enrollmentKey: key.id,
     enrollmentSecret: key.key,
     deviceGroup: await app.make.group(gone),
+    ...(await members(app, gone)),
   }
 }
 
 const absent = (): Things => ({
+  partner: crypto.randomUUID(),
   organization: crypto.randomUUID(),
+  spareOrganization: crypto.randomUUID(),
   site: crypto.randomUUID(),
+  emptySite: crypto.randomUUID(),
   device: crypto.randomUUID(),
   command: crypto.randomUUID(),
+  apiKey: crypto.randomUUID(),
   enrollmentKey: crypto.randomUUID(),
   enrollmentSecret: `svce_${randomBytes(32).toString('base64url')}`,
   deviceGroup: crypto.randomUUID(),
+  user: crypto.randomUUID(),
+  invitee: crypto.randomUUID(),
+  role: crypto.randomUUID(),
+  spareRole: crypto.randomUUID(),
 })
 
 /** Two releases that are registered, and one that is not yet. */

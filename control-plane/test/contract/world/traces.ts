@@ -1,7 +1,7 @@
 import type { World } from './things.ts'
 
 /** Counts that stand whatever becomes of the request: limits, and tries of a second factor. */
-const countedAnyway = ['rate_limits', 'mfa_challenges']
+const countedAnyway = ['rate_limits', 'mfa_challenges', 'phone_codes']
 
 /** A digest of each table's rows: what differs between two of them was changed in between. */
 export async function digests(

@@ -155,3 +155,56 @@ test('making one needs the permission and a fresh second factor; a member of the
   const member = await t.people.orgMember({ partnerId, orgId })
   expect((await create(member, body, { 'idempotency-key': 'member' })).status).toBe(201)
 })
+
+const enroll = (enrollmentKey: string) =>
+  t.request('POST /agents/enroll', null, {
+    body: { enrollmentKey, hostname: 'h', osType: 'linux', architecture: 'x64', agentVersion: '1.0.0' },
+  })
+
+test('a key is read by itself, and revoked: nobody enrolls with it any more', async () => {
+  const { admin, ...site } = await place()
+  const { id, key } = await t.make.enrollmentKey(site)
+  expect((await enroll(key)).status).toBe(201)
+  expect((await t.request(`GET /enrollment-keys/${id}`, admin)).body).toMatchObject({
+    id,
+    usageCount: 1,
+    state: 'usable',
+  })
+  expect((await t.request(`DELETE /enrollment-keys/${id}`, admin)).body).toEqual({ success: true })
+  expect((await enroll(key)).status).toBe(401)
+  expect((await t.request(`GET /enrollment-keys/${id}`, admin)).body).toMatchObject({ state: 'revoked' })
+  for (const answer of [
+    await t.request(`DELETE /enrollment-keys/${id}`, admin),
+    await t.request(`POST /enrollment-keys/${id}/rotate`, admin),
+  ]) {
+    expect([answer.status, answer.body.error.code]).toEqual([400, 'KEY_NOT_ACTIVE'])
+  }
+  const hidden = await t.people.orgMember(site, { siteIds: [(await t.make.site(site)).siteId] })
+  expect((await t.request(`GET /enrollment-keys/${id}`, hidden)).status).toBe(404)
+})
+
+test('a rotated key has another secret and a new count; what is not said stays, but an end that is past', async () => {
+  const { admin, ...site } = await place()
+  const { id, key } = await t.make.enrollmentKey(site, { maxUsage: 1 })
+  const rotate = (body?: Record<string, unknown>) =>
+    t.request(`POST /enrollment-keys/${id}/rotate`, admin, body ? { body } : {})
+  const before = (await t.request(`GET /enrollment-keys/${id}`, admin)).body
+  expect([(await enroll(key)).status, (await enroll(key)).status]).toEqual([201, 401])
+  const next = (await rotate()).body
+  expect(next).toEqual({ ...before, key: expect.stringMatching(/^svce_[\w-]{43}$/) })
+  expect(next.key).not.toBe(key)
+  expect([(await enroll(key)).status, (await enroll(next.key)).status]).toEqual([401, 201])
+  const expiresAt = new Date(Date.now() + 30 * day).toISOString()
+  expect((await rotate({ maxUsage: null, expiresAt })).body).toMatchObject({
+    maxUsage: null,
+    expiresAt,
+    usageCount: 0,
+  })
+  await t.db.tx(
+    (tx) => tx.run`update enrollment_keys set expires_at = now() - interval '1 day' where id = ${id}`,
+  )
+  const revived = (await rotate()).body
+  expect(revived.state).toBe('usable')
+  expect(Math.abs(new Date(revived.expiresAt).getTime() - (Date.now() + 7 * day))).toBeLessThan(60_000)
+  expect((await rotate({ expiresAt: new Date(Date.now() + 366 * day).toISOString() })).status).toBe(400)
+})

@@ -45,3 +45,32 @@ export const insertEnrollmentKey = (db: Db, key: NewKey) => db.one<EnrollmentKey
   values (${key.id}, ${key.partnerId}, ${key.orgId}, ${key.siteId}, ${key.name}, ${key.keyHash}, ${key.maxUsage},
     ${key.expiresAt}, ${key.createdBy})
   returning ${columns(db)}`
+
+export const findEnrollmentKey = (db: Db, id: string) => db.one<EnrollmentKey>`
+  select ${columns(db)} from enrollment_keys k where ${db.visible('k')} ${allowed(db)} and k.id = ${id}`
+
+/** Its row is held until the transaction ends: enrollments wait. */
+export const lockEnrollmentKey = (db: Db, id: string) => db.one<EnrollmentKey & { partnerId: string }>`
+  select ${columns(db)}, k.partner_id from enrollment_keys k
+  where ${db.visible('k')} ${allowed(db)} and k.id = ${id} for no key update of k`
+
+export const revokeEnrollmentKey = (db: Db, id: string) => db.run`
+  update enrollment_keys k set revoked_at = now() where ${db.visible('k')} and k.id = ${id}`
+
+export const replaceKey = (
+  db: Db,
+  id: string,
+  { keyHash, maxUsage, expiresAt }: Pick<NewKey, 'keyHash' | 'maxUsage' | 'expiresAt'>,
+) => db.one<EnrollmentKey>`
+  update enrollment_keys k set key_hash = ${keyHash}, usage_count = 0, max_usage = ${maxUsage}, expires_at = ${expiresAt}
+  where ${db.visible('k')} and k.id = ${id}
+  returning ${columns(db)}`
+
+export const revokeIn = (
+  db: Db,
+  whose: { partnerId: string; orgId?: string | undefined; siteId?: string | undefined },
+) => db.run`
+  update enrollment_keys k set revoked_at = now()
+  where ${db.visible('k')} and k.partner_id = ${whose.partnerId} and k.revoked_at is null
+    ${whose.orgId ? db.sql`and k.org_id = ${whose.orgId}` : db.sql``}
+    ${whose.siteId ? db.sql`and k.site_id = ${whose.siteId}` : db.sql``}`

@@ -1,7 +1,14 @@
+import { Done } from '../../../kernel/envelope.ts'
 import { list, route } from '../../../kernel/route.ts'
-import { listEnrollmentKeys } from './queries.ts'
-import { CreateEnrollmentKey, EnrollmentKey, EnrollmentKeyFilter, NewEnrollmentKey } from './schema.ts'
-import { createEnrollmentKey } from './service.ts'
+import { findEnrollmentKey, listEnrollmentKeys } from './queries.ts'
+import {
+  CreateEnrollmentKey,
+  EnrollmentKey,
+  EnrollmentKeyFilter,
+  NewEnrollmentKey,
+  RotateEnrollmentKey,
+} from './schema.ts'
+import { createEnrollmentKey, endEnrollmentKey, rotateEnrollmentKey } from './service.ts'
 
 export default [
   list('GET /enrollment-keys', {
@@ -22,5 +29,29 @@ export default [
     body: CreateEnrollmentKey,
     returns: NewEnrollmentKey,
     run: createEnrollmentKey,
+  }),
+  route('GET /enrollment-keys/:id', {
+    summary: 'One enrollment key; never the key itself',
+    can: 'organizations:read',
+    returns: EnrollmentKey,
+    run: ({ db, params }) => findEnrollmentKey(db, params.id),
+  }),
+  route('DELETE /enrollment-keys/:id', {
+    summary: 'Revoke an enrollment key; devices that enrolled with it stay',
+    can: 'organizations:write',
+    freshMfa: true,
+    audit: 'enrollment_key.revoke',
+    returns: Done,
+    run: endEnrollmentKey,
+  }),
+  route('POST /enrollment-keys/:id/rotate', {
+    summary: 'Give an enrollment key a new secret, shown once, and a new count; the old one is dead at once',
+    can: 'organizations:write',
+    freshMfa: true,
+    audit: 'enrollment_key.rotate',
+    idempotent: 'sealed',
+    body: RotateEnrollmentKey,
+    returns: NewEnrollmentKey,
+    run: rotateEnrollmentKey,
   }),
 ]

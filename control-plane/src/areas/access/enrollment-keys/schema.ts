@@ -24,7 +24,7 @@ export const EnrollmentKey = z
   })
 export type EnrollmentKey = z.output<typeof EnrollmentKey>
 
-/** The answer to the creation: the only time the key is shown. */
+/** The answer to creation and rotation: the only time a key is shown. */
 export const NewEnrollmentKey = EnrollmentKey.extend({
   key: z.string().describe('What agents enroll with; shown this once'),
 }).meta({ id: 'NewEnrollmentKey', description: 'An enrollment key, and the only answer that ever shows it.' })
@@ -37,23 +37,25 @@ export const EnrollmentKeyFilter = z.strictObject({
 })
 export type EnrollmentKeyFilter = z.output<typeof EnrollmentKeyFilter>
 
+const maxUsage = z.int().min(1).max(100_000).nullable()
+
 /** `expiresAt` is RFC 3339; left out, the key lives 7 days. */
 export const CreateEnrollmentKey = z
   .strictObject({
     name: label(255).describe('1 to 255 characters, to tell keys apart'),
     orgId: z.uuid().describe('The organization of the site'),
     siteId: z.uuid().describe('The site that devices enroll into'),
-    maxUsage: z
-      .int()
-      .min(1)
-      .max(100_000)
-      .nullable()
-      .default(50)
-      .describe('Devices that it may enroll, 1 to 100,000; null is any number'),
+    maxUsage: maxUsage
+      .optional()
+      .describe(
+        'Devices that it may enroll, 1 to 100,000; null is any number. 50, or what the settings say, when left out',
+      ),
     expiresAt: z.iso
       .datetime({ offset: true })
       .optional()
-      .describe('RFC 3339; in the future and at most 365 days away. 7 days from now when left out'),
+      .describe(
+        'RFC 3339; in the future and at most 365 days away, or as many minutes as the settings say. 7 days from now, or what the settings say, when left out',
+      ),
   })
   .meta({
     id: 'CreateEnrollmentKey',
@@ -67,3 +69,21 @@ export const CreateEnrollmentKey = z
     ],
   })
 export type CreateEnrollmentKey = z.output<typeof CreateEnrollmentKey>
+
+export const RotateEnrollmentKey = z
+  .strictObject({
+    maxUsage: maxUsage
+      .optional()
+      .describe(
+        'Devices that it may enroll from now on, 1 to 100,000; null is any number. As before when left out',
+      ),
+    expiresAt: z.iso
+      .datetime({ offset: true })
+      .optional()
+      .describe(
+        'RFC 3339; in the future and at most 365 days away. As before when left out, or 7 days from now where that is past',
+      ),
+  })
+  .meta({ id: 'RotateEnrollmentKey', examples: [{ maxUsage: 100 }, {}] })
+  .optional()
+export type RotateEnrollmentKey = z.output<typeof RotateEnrollmentKey>

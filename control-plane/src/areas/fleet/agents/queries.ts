@@ -33,6 +33,10 @@ export const countActiveDevices = async (db: Db, orgId: string) => {
   return row?.devices ?? 0
 }
 
+/** No row where the partner has no limit; else its enrollments wait for each other from here on. */
+export const findPartnerRoom = (db: Db, partnerId: string) => db.one<{ devices: number; maxDevices: number }>`
+  select devices, max_devices from devices_of_partner(${partnerId})`
+
 export interface NewDevice {
   id: string
   partnerId: string

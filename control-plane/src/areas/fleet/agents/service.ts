@@ -7,6 +7,7 @@ import type { Db } from '../../../kernel/tenancy.ts'
 import {
   countActiveDevices,
   findDeviceLimit,
+  findPartnerRoom,
   insertDevice,
   insertHardware,
   insertPresence,
@@ -64,14 +65,21 @@ function refuse(ctx: EnrollCtx, key: KeyUse, reason: string) {
   })
 }
 
-/** Holds a place under the organization's device limit until the transaction ends. */
+/** Holds a place under the limits of organization and partner until the transaction ends. */
 async function takePlace(ctx: EnrollCtx, db: Db, key: GoodKey) {
-  if ((await findDeviceLimit(db, key.orgId)) === null) return
-  const most = (await lockOrganization(db, key.orgId))?.maxDevices ?? null
-  const devices = most === null ? 0 : await countActiveDevices(db, key.orgId)
+  if ((await findDeviceLimit(db, key.orgId)) !== null) {
+    const most = (await lockOrganization(db, key.orgId))?.maxDevices ?? null
+    const devices = most === null ? 0 : await countActiveDevices(db, key.orgId)
+    requireRoom(ctx, key, 'organization', devices, most)
+  }
+  const room = await findPartnerRoom(db, key.partnerId)
+  if (room) requireRoom(ctx, key, 'partner', room.devices, room.maxDevices)
+}
+
+function requireRoom(ctx: EnrollCtx, key: GoodKey, whose: string, devices: number, most: number | null) {
   if (most === null || devices < most) return
-  refuse(ctx, key, 'device limit reached')
-  throw new ApiError('DEVICE_LIMIT_REACHED', `the organization has ${devices} of ${most} devices`, {
+  refuse(ctx, key, `device limit of the ${whose} reached`)
+  throw new ApiError('DEVICE_LIMIT_REACHED', `the ${whose} has ${devices} of ${most} devices`, {
     details: [{ currentDevices: devices, maxDevices: most }],
   })
 }

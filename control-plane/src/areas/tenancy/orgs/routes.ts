@@ -1,4 +1,5 @@
 import organizations from './organizations/routes.ts'
+import partners from './partners/routes.ts'
 import sites from './sites/routes.ts'
 
-export default [...organizations, ...sites]
+export default [...partners, ...organizations, ...sites]

@@ -2,7 +2,7 @@ import { storable } from '../../../db/array-literal.ts'
 import type { WorkerDb } from '../../../kernel/db.ts'
 import type { JobMetrics } from './metrics.ts'
 import { useUpAttempts } from './rows.ts'
-import { PayloadError, type QueueTask, type TaskLog } from './task.ts'
+import { FinalError, type QueueTask, type TaskLog } from './task.ts'
 
 /** As the queue hands it over. */
 export interface RunnableJob {
@@ -103,8 +103,8 @@ export class Running<Ports> {
       log.warn(details, 'a job was broken off; another worker begins it anew')
       return told
     }
-    if (error instanceof PayloadError) await useUpAttempts(db, job.id, pool())
-    if (error instanceof PayloadError || job.attempts >= job.max_attempts) {
+    if (error instanceof FinalError) await useUpAttempts(db, job.id, pool())
+    if (error instanceof FinalError || job.attempts >= job.max_attempts) {
       metrics.ended(task, 'failed')
       log.error(details, 'a job failed for good')
       return told

@@ -30,8 +30,13 @@ export interface Task<Payload, Ports = unknown> extends QueueTask<Ports> {
   readonly payload: z.ZodType<unknown, Payload>
 }
 
-/** Trying again would not help. The message says what is wrong where, without the value. */
-export class PayloadError extends Error {
+/** Trying again would not help: the job has failed for good. */
+export class FinalError extends Error {
+  override name = 'FinalError'
+}
+
+/** The message says what is wrong where, without the value. */
+export class PayloadError extends FinalError {
   override name = 'PayloadError'
 }
 

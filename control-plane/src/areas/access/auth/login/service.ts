@@ -38,7 +38,10 @@ export async function checkPassword(ctx: LoginCtx): Promise<Proven> {
 }
 
 /** The session, or the question for the second factor; that one is no login yet, so it leaves no audit row. */
-export async function completeLogin(ctx: LoginCtx, { account, betterHash }: Proven): Promise<LoginAnswer> {
+export async function completeLogin(
+  ctx: Ctx<unknown>,
+  { account, betterHash }: Proven,
+): Promise<LoginAnswer> {
   const { db, ports } = ctx
   if (betterHash !== undefined) await upgradePasswordHash(db, account, betterHash)
   if (account.mfaMethod !== null && ports.config.enable2fa)
@@ -50,7 +53,7 @@ export async function completeLogin(ctx: LoginCtx, { account, betterHash }: Prov
 }
 
 async function askForSecondFactor(
-  ctx: LoginCtx,
+  ctx: Ctx<unknown>,
   userId: string,
   mfaMethod: 'totp' | 'sms',
 ): Promise<LoginAnswer> {

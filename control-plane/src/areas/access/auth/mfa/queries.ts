@@ -5,6 +5,8 @@ export interface Challenged extends Holder {
   status: 'active' | 'invited' | 'disabled'
   mfaMethod: 'totp' | 'sms' | null
   totpSecret: Buffer | null
+  /** of the code that was sent for this login, while it lives */
+  smsCodeHash: Buffer | null
   platformAdmin: boolean
 }
 
@@ -29,6 +31,8 @@ export const useRecoveryCode = (db: Db, userId: string, hash: Buffer) =>
 export interface SecondFactor {
   mfaMethod: 'totp' | 'sms' | null
   totpSecret: Buffer | null
+  phoneNumber: string | null
+  phoneVerified: boolean
 }
 
 export const findSecondFactor = (db: Db, userId: string) => db.one<SecondFactor>`
@@ -55,3 +59,11 @@ export const findPendingSetup = (db: Db, userId: string, at: Date) => db.one<Pen
 /** False when another set-up took this one's place, or it was confirmed already. */
 export const confirmSetup = (db: Db, userId: string, setup: PendingSetup, step: number, at: Date) =>
   yes(db.one`select confirm_mfa_setup(${userId}, ${setup.secret}, ${step}, ${at}) as done`)
+
+/** False when no factor is in force any more. */
+export const disableSecondFactor = (db: Db, userId: string, at: Date) =>
+  yes(db.one`select disable_second_factor(${userId}, ${at}) as done`)
+
+/** All codes before are void. False when no factor is in force any more. */
+export const replaceRecoveryCodes = (db: Db, userId: string, hashes: readonly Buffer[], at: Date) =>
+  yes(db.one`select replace_recovery_codes(${userId}, ${db.sql.array([...hashes])}, ${at}) as done`)

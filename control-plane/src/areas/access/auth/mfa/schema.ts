@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { LoginAnswer } from '../login/schema.ts'
+import { TokenPair } from '../session/schema.ts'
 
 /** Six digits of an authenticator, or a recovery code: 25 characters of base 32, however they are grouped. */
 export const Code = z
@@ -55,12 +56,29 @@ export const MfaSetup = z
   .meta({ id: 'MfaSetup', description: 'Valid 10 minutes, and in force once a code has confirmed it.' })
 export type MfaSetup = z.output<typeof MfaSetup>
 
-/** The access token replaces the caller's: it says that a second factor was checked. */
-export const EnabledMfa = z
-  .object({
-    recoveryCodes: z.array(z.string()).describe('Each good once; shown now and never again'),
-    accessToken: z.string().describe('Replaces the caller’s: it says that a second factor was checked'),
-    expiresInSeconds: z.int().describe('Life of the access token'),
-  })
-  .meta({ id: 'EnabledMfa', description: 'The second factor is in force.' })
+/** The pair replaces the caller's; all other tokens of the user are dead. */
+export const EnabledMfa = TokenPair.extend({
+  recoveryCodes: z.array(z.string()).describe('Each good once; shown now and never again'),
+}).meta({
+  id: 'EnabledMfa',
+  description:
+    'The second factor is in force. All sessions have ended, and this login goes on with this pair.',
+})
 export type EnabledMfa = z.output<typeof EnabledMfa>
+
+/** A code of the factor in force. */
+export const DisableMfa = z
+  .strictObject({ code: Code })
+  .meta({ id: 'DisableMfa', examples: [{ code: '123456' }] })
+export type DisableMfa = z.output<typeof DisableMfa>
+
+export const RotateRecoveryCodes = z
+  .strictObject({ code: Code.optional().describe('Left out where a code was checked within ten minutes') })
+  .meta({ id: 'RotateRecoveryCodes', examples: [{ code: '123456' }, {}] })
+  .optional()
+export type RotateRecoveryCodes = z.output<typeof RotateRecoveryCodes>
+
+export const RecoveryCodes = z
+  .object({ recoveryCodes: z.array(z.string()).describe('Each good once; shown now and never again') })
+  .meta({ id: 'RecoveryCodes', description: 'All codes before these are void.' })
+export type RecoveryCodes = z.output<typeof RecoveryCodes>

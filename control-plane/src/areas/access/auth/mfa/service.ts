@@ -1,3 +1,4 @@
+import { queueMail } from '../../../../engines/mail/queue.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
 import { methodsOf, requireUser } from '../session/service.ts'
@@ -17,7 +18,13 @@ export async function countTry(
 /** The refusal of a code, audited as such. */
 export function refuseCode(
   ctx: Pick<AnyCtx, 'refused'>,
-  action: 'user.login' | 'auth.mfa.verify' | 'auth.mfa.setup',
+  action:
+    | 'user.login'
+    | 'auth.mfa.verify'
+    | 'auth.mfa.setup'
+    | 'auth.mfa.disable'
+    | 'auth.mfa.recovery_codes.rotate'
+    | 'auth.phone.confirm',
   user: { id: string; email: string; partnerId?: string | null; orgId?: string | null },
   reason: string,
 ): ApiError {
@@ -32,6 +39,13 @@ export function refuseCode(
     details: { reason },
   })
   return new ApiError('MFA_CODE_INVALID', 'the code is wrong, used or expired')
+}
+
+/** Whoever reads the mailbox hears of a change of the factor, whoever made it. */
+export async function tellOwner(ctx: AnyCtx, what: string): Promise<void> {
+  const { email } = requireUser(ctx)
+  const at = ctx.ports.clock.now()
+  await queueMail(ctx, { to: { name: '', email }, kind: 'factor-changed', data: { at, what } })
 }
 
 /** The second factor was checked in this login just now: says so in the session, and in an access token that replaces the caller's. */

@@ -3,12 +3,13 @@ import type { SecretPlace } from '../../../../adapters/secrets.ts'
 import { requireFreshMfa } from '../../../../kernel/access.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
+import { renewLogin } from '../session/renew.ts'
 import { requireUser } from '../session/service.ts'
 import { stepOf, totpPlace } from './proof.ts'
 import { beginSetup, confirmSetup, findPendingSetup, findSecondFactor, type PendingSetup } from './queries.ts'
 import { makeRecoveryCodes, recoveryCodeHash } from './recovery-codes.ts'
 import type { MfaSetup } from './schema.ts'
-import { countTry, refuseCode, renewSession } from './service.ts'
+import { countTry, refuseCode, tellOwner } from './service.ts'
 
 /** interface §Time-boxed intermediate states */
 const setupMs = 10 * 60_000
@@ -71,7 +72,7 @@ export async function checkSetupCode(ctx: Ctx<unknown, unknown, { code: string }
   return fitting
 }
 
-/** The pending secret is the user's from now on. Shows the recovery codes again: those of the set-up, not new ones. */
+/** The pending secret is the user's from now on; other logins end, and this one goes on with a new pair. Shows the recovery codes again: those of the set-up, not new ones. */
 export async function confirmMfaSetup(ctx: Ctx<unknown>, { setup, step }: Fitting) {
   const user = requireUser(ctx)
   const confirmed = await confirmSetup(ctx.db, user.id, setup, step, ctx.ports.clock.now())
@@ -86,7 +87,8 @@ export async function confirmMfaSetup(ctx: Ctx<unknown>, { setup, step }: Fittin
     name: user.email,
     details: { method: 'totp' },
   })
-  return { ...(await renewSession(ctx)), recoveryCodes }
+  await tellOwner(ctx, 'An authenticator is asked for at each login from now on')
+  return { ...(await renewLogin(ctx, { reason: 'second factor', secondFactor: true })), recoveryCodes }
 }
 
 const nothingPending = () =>

@@ -2,7 +2,7 @@ import { tokenHash } from '@svc/proto'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
 import { requireUser, startSession } from '../session/service.ts'
-import { type Proof, proofOf, useProof } from './proof.ts'
+import { type Proof, proofForLogin, proofForUser, useProof } from './proof.ts'
 import { type Challenged, closeChallenge, findSecondFactor, tryChallenge } from './queries.ts'
 import type { VerifiedMfa, VerifyMfa } from './schema.ts'
 import { countTry, refuseCode, renewSession } from './service.ts'
@@ -41,7 +41,7 @@ async function checkForLogin(ctx: VerifyCtx, tempToken: string): Promise<Checked
   if (!account)
     throw new ApiError('MFA_CODE_INVALID', 'the login is unknown, expired or used up: log in again')
   await countTry(ctx, account.id)
-  const proof = await proofOf(ctx.ports, account.id, account.totpSecret, ctx.body.code)
+  const proof = await proofForLogin(ctx.ports, account, challenge, ctx.body.code)
   if (!proof) throw refuseCode(ctx, 'user.login', account, 'wrong second factor')
   return { kind: 'login', challenge, account, proof }
 }
@@ -57,7 +57,7 @@ async function checkForCaller(ctx: VerifyCtx): Promise<Checked> {
   if (!factor?.mfaMethod && !pending) {
     throw new ApiError('CONFLICT', 'no second factor is enrolled: begin with POST /api/v1/auth/mfa/setup')
   }
-  const proof = await proofOf(ctx.ports, user.id, factor?.totpSecret ?? null, ctx.body.code)
+  const proof = await proofForUser(ctx, user.id, factor, ctx.body.code)
   if (!proof) throw refuseCode(ctx, 'auth.mfa.verify', user, 'wrong code')
   return { kind: 'renew', proof }
 }

@@ -67,5 +67,26 @@ export const storeSuccessor = (db: Db, next: Successor) => db.one`
 export const endSessions = (db: Db, userId: string, reason: string, at: Date) => db.one<{ epoch: number }>`
   select end_sessions(${userId}, ${reason}, ${at}) as epoch`
 
+export interface Renewal {
+  userId: string
+  familyId: string
+  token: { hash: Buffer; idleSeconds: number }
+  secondFactor: boolean
+  reason: string
+  at: Date
+}
+
+/** All tokens of the user die; this login goes on with a new one. Nothing comes back when it has ended. */
+export const renewLoginRows = (
+  db: Db,
+  { userId, familyId, token, secondFactor, reason, at }: Renewal,
+) => db.one<{
+  authEpoch: number
+  mfa: boolean
+  idleUntil: Date
+}>`
+  select * from renew_login(${userId}, ${familyId}, ${token.hash}, ${secondFactor}, ${reason}, ${at},
+    make_interval(secs => ${token.idleSeconds}))`
+
 export const findOwnAccount = (db: Db, id: string) => db.one<Me['user']>`
   select * from own_account(${id})`

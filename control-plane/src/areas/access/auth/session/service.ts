@@ -11,11 +11,11 @@ import type { Me, TokenPair } from './schema.ts'
 
 const dayMs = 86_400_000
 /** A session that nobody uses, and one that is used all the time. */
-const idleMs = 7 * dayMs
+export const idleMs = 7 * dayMs
 const absoluteMs = 30 * dayMs
 
 /** 256 random bits, opaque; only the SHA-256 is stored. The prefix tells leak scanners what they found. */
-export const newToken = (prefix: 'svcr' | 'svct'): string =>
+export const newToken = (prefix: 'svcr' | 'svct' | 'svcl'): string =>
   `${prefix}_${randomBytes(32).toString('base64url')}`
 
 /** Until when an unused token of a session lives that ends at `until` at the latest. */
@@ -40,6 +40,9 @@ function scopeOf({ partnerId, orgId }: Home): Scope {
   if (partnerId === null) return { kind: 'system' }
   return { kind: 'tenant', partnerId, orgs: orgId === null ? 'all' : [orgId] }
 }
+
+/** The tenant that a login of this account would be for; nobody's where it belongs to none. */
+export const homeOf = (home: Home): Scope => (home.partnerId === null ? { kind: 'nobody' } : scopeOf(home))
 
 /** The subject of an audit row about a user's own account. */
 export const aboutUser = ({ id, email, partnerId, orgId }: Pick<Holder, 'id' | 'email'> & Home) => ({

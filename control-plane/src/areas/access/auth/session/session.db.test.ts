@@ -249,7 +249,8 @@ test('logout reaches other processes at once', async () => {
   const who = await account()
   const { accessToken } = await logInFully(who)
   const other = await openCore(t.config, t.bus, { clock: t.clock })
-  const identify = () => other.kernel.identify({ authorization: `Bearer ${accessToken}`, apiKey: undefined })
+  const identify = () =>
+    other.kernel.identify({ authorization: `Bearer ${accessToken}`, apiKey: undefined, ip: '192.0.2.1' })
   try {
     expect((await identify()).actor).toMatchObject({ id: who.userId })
     await t.request('POST /auth/logout', person(who, accessToken))

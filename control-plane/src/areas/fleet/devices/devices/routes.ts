@@ -1,5 +1,6 @@
+import { Done } from '../../../../kernel/envelope.ts'
 import { route } from '../../../../kernel/route.ts'
-import { DeviceDetail, DeviceList, DeviceQuery, Done } from './schema.ts'
+import { DeviceDetail, DeviceList, DeviceQuery } from './schema.ts'
 import { decommission, deviceDetail, deviceList } from './service.ts'
 
 export default [

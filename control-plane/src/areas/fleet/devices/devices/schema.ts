@@ -217,5 +217,3 @@ export interface Position {
   key: string
   id: string
 }
-
-export const Done = z.object({ success: z.literal(true) }).meta({ id: 'Done', description: 'It is done.' })

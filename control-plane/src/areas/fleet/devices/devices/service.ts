@@ -94,7 +94,7 @@ export async function decommission(ctx: Ctx<{ id: string }>): Promise<{ success:
   if (!moved) return undefined
   const { id, partnerId, orgId, hostname } = device
   const dead = await revoke(db, device, 'DECOMMISSIONED')
-  const withdrawn = await withdrawAll(db, id)
+  const withdrawn = await withdrawAll(db, [id], 'the device was decommissioned')
   const details = { from: moved.before, withdrawnCommands: withdrawn.length }
   ctx.audited({ type: 'device', id, name: hostname, partnerId, orgId, details })
   ctx.after(() => ports.bus.publish(names.edgeAll(), dead))

@@ -28,6 +28,8 @@ test('a partner’s administrator creates an organization; it is found, listed a
     billingContact: { email: 'pay@acme.example' },
     contractStart: '2026-01-31',
     contractEnd: null,
+    settings: {},
+    inheritedSettings: {},
     createdAt: expect.any(String),
     updatedAt: expect.any(String),
   })

@@ -1,16 +1,13 @@
 import { z } from 'zod'
+import { notEmpty } from '../../../../kernel/changed.ts'
 import { label } from '../../../../kernel/text.ts'
-
-/** Lower-case letters, digits and inner hyphens, at most 100 characters; unique among a partner's organizations. */
-export const Slug = z
-  .string()
-  .regex(
-    /^[a-z0-9](?:[a-z0-9-]{0,98}[a-z0-9])?$/,
-    'must be lower-case letters, digits and inner hyphens, at most 100',
-  )
+import { SettingsChange, SettingsShown } from '../settings/schema.ts'
+import { Slug } from '../slug.ts'
 
 export const OrganizationType = z.enum(['customer', 'internal'])
 export const OrganizationStatus = z.enum(['active', 'suspended', 'trial', 'churned', 'offboarding'])
+
+const maxDevices = z.int().min(0).max(2_147_483_647).nullable()
 
 const BillingContact = z.strictObject({
   name: label(255).optional().describe('Who to ask for'),
@@ -31,6 +28,10 @@ export const Organization = z
     billingContact: BillingContact.nullable(),
     contractStart: z.string().nullable().describe('`YYYY-MM-DD`'),
     contractEnd: z.string().nullable().describe('`YYYY-MM-DD`, the last day'),
+    settings: SettingsShown.describe('What the organization has set itself'),
+    inheritedSettings: SettingsShown.describe(
+      'What its partner has set for it: this wins, and such a field is locked; but for `defaults`, where the organization’s own win',
+    ),
     createdAt: z.date(),
     updatedAt: z.date(),
   })
@@ -52,13 +53,7 @@ export const CreateOrganization = z
     ),
     type: OrganizationType.default('customer').describe('`internal` is the provider’s own'),
     status: z.enum(['active', 'trial']).default('active').describe('What it starts as'),
-    maxDevices: z
-      .int()
-      .min(0)
-      .max(2_147_483_647)
-      .nullable()
-      .default(null)
-      .describe('Devices that may be enrolled; null is any number'),
+    maxDevices: maxDevices.default(null).describe('Devices that may be enrolled; null is any number'),
     billingContact: BillingContact.nullable()
       .default(null)
       .describe('Who gets the bills; each part may be left out'),
@@ -80,3 +75,32 @@ export const CreateOrganization = z
     ],
   })
 export type CreateOrganization = z.output<typeof CreateOrganization>
+
+/** What is left out stays. What is the provider's to decide is refused to members of the organization. */
+export const UpdateOrganization = z
+  .strictObject({
+    name: label(255).optional().describe('1 to 255 characters'),
+    slug: Slug.optional().describe('Unique among the partner’s organizations; the partner’s to decide'),
+    type: OrganizationType.optional().describe('The partner’s to decide'),
+    status: z
+      .enum(['active', 'trial', 'suspended'])
+      .optional()
+      .describe('`suspended`: its users and devices are refused until it is not. The partner’s to decide'),
+    maxDevices: maxDevices
+      .optional()
+      .describe('Devices that may be enrolled; null is any number. The partner’s to decide'),
+    billingContact: BillingContact.nullable().optional().describe('Who gets the bills; null: nobody'),
+    contractStart: z.iso.date().nullable().optional().describe('`YYYY-MM-DD`; the partner’s to decide'),
+    contractEnd: z.iso
+      .date()
+      .nullable()
+      .optional()
+      .describe('`YYYY-MM-DD`, the last day; the partner’s to decide'),
+    settings: SettingsChange.optional().describe('The fields that are to change'),
+  })
+  .refine(...notEmpty)
+  .meta({
+    id: 'UpdateOrganization',
+    examples: [{ maxDevices: 500, settings: { language: 'fr-FR', security: { requireMfa: true } } }],
+  })
+export type UpdateOrganization = z.output<typeof UpdateOrganization>

@@ -1,49 +1,158 @@
 import { v7 as uuid } from 'uuid'
+import { changed } from '../../../../kernel/changed.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
-import type { Scope } from '../../../../kernel/tenancy.ts'
-import { insertOrganization } from './queries.ts'
-import { type CreateOrganization, type Organization, Slug } from './schema.ts'
+import type { Db, Scope } from '../../../../kernel/tenancy.ts'
+import { giveBuiltInRoles } from '../../../access/roles/built-in/service.ts'
+import { handedDown, lockedFields, merge } from '../settings/merge.ts'
+import { slugOf, slugTaken } from '../slug.ts'
+import { giveUp, resume, suspend } from './endings.ts'
+import {
+  findOrganization,
+  findOwner,
+  insertOrganization,
+  isSlugTaken,
+  lockOrganization,
+  lockPartnerRoom,
+  type OrganizationRow,
+  updateOrganization,
+} from './queries.ts'
+import type { CreateOrganization, Organization, UpdateOrganization } from './schema.ts'
+
+/** An organization as it is shown. */
+export const shown = ({ partnerSettings, ...organization }: OrganizationRow): Organization => ({
+  ...organization,
+  inheritedSettings: handedDown(partnerSettings),
+})
 
 /**
  * A new customer of the caller's partner.
  *
- * @throws ApiError 403 unless the caller is at partner level with all organizations; 409 when the slug is taken
+ * @throws ApiError 403 unless the caller is at partner level with all organizations, or when the partner has as many as it may;
+ * 409 when the slug is taken
  */
 export async function createOrganization(
   ctx: Ctx<Record<string, never>, unknown, CreateOrganization>,
 ): Promise<Organization> {
-  const partnerId = partnerWithAllOrganizations(ctx.db.scope)
-  const slug = ctx.body.slug ?? slugOf(ctx.body.name)
-  const organization = await insertOrganization(ctx.db, { ...ctx.body, id: uuid(), partnerId, slug })
-  if (!organization) throw slugTaken(ctx.body, slug)
+  const { db, body } = ctx
+  const partnerId = partnerWithAllOrganizations(db.scope)
+  await requireRoom(db, partnerId)
+  const slug = body.slug ?? slugOf(body.name)
+  const organization = await insertOrganization(db, { ...body, id: uuid(), partnerId, slug })
+  if (!organization) throw slugTaken('organization', slug, body)
   const { id, name } = organization
+  await giveBuiltInRoles(db, { partnerId, orgId: id })
   ctx.audited({ type: 'organization', id, name, partnerId, orgId: id })
-  return organization
+  return shown(organization)
 }
 
-/** Who sees only some organizations must not make one that they would not see (interface §Authentication 11). */
+/** Who sees only some organizations must not make, or end, one that they would not see (interface §Authentication 11). */
 function partnerWithAllOrganizations(scope: Scope): string {
   if (scope.kind === 'tenant' && scope.orgs === 'all') return scope.partnerId
   throw new ApiError('FULL_ACCESS_REQUIRED', 'full partner organization access required')
 }
 
-/** Says where the slug came from: who gave none has never seen it. */
-function slugTaken({ name, slug: given }: CreateOrganization, slug: string): ApiError {
-  const origin = given === undefined ? `, made from the name ${name},` : ''
-  const message = `the slug ${slug}${origin} belongs to another organization: give another slug`
-  return new ApiError('ALREADY_EXISTS', message, { details: [{ name, slug }] })
+async function requireRoom(db: Db, partnerId: string): Promise<void> {
+  const { most, organizations } = await lockPartnerRoom(db, partnerId)
+  if (most === null || organizations < most) return
+  throw new ApiError(
+    'ORGANIZATION_LIMIT_REACHED',
+    `the partner has ${organizations} of ${most} organizations`,
+    {
+      details: [{ currentOrganizations: organizations, maxOrganizations: most }],
+    },
+  )
 }
 
-/** `Acme Corp.` → `acme-corp`. */
-function slugOf(name: string): string {
-  const plain = name.normalize('NFKD').toLowerCase().replaceAll(/\p{M}/gu, '')
-  const slug = plain
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .slice(0, 100)
-    .replaceAll(/^-+|-+$/g, '')
-  if (Slug.safeParse(slug).success) return slug
-  throw new ApiError('VALIDATION_ERROR', 'the name yields no slug: give one', {
-    details: [{ in: 'body', field: 'slug', message: 'is missing, and the name yields none' }],
+/** What members of an organization may change of it themselves. */
+const itsOwn: ReadonlySet<string> = new Set(['name', 'billingContact', 'settings'])
+
+function requireAllowed(
+  { caller, body }: Ctx<unknown, unknown, UpdateOrganization>,
+  before: OrganizationRow,
+) {
+  const isMember = caller.membership?.kind === 'organization'
+  const theirs = isMember ? Object.keys(body).filter((field) => !itsOwn.has(field)) : []
+  if (theirs.length > 0) {
+    throw new ApiError('FORBIDDEN', `the partner decides on ${theirs.join(', ')}`, {
+      details: theirs.map((field) => ({ field })),
+    })
+  }
+  const fields = lockedFields(body.settings ?? {}, before.partnerSettings)
+  if (fields.length > 0) {
+    throw new ApiError('SETTING_LOCKED', `the partner has set ${fields.join(', ')}`, {
+      details: [{ fields }],
+    })
+  }
+}
+
+function requireOrder({ contractStart, contractEnd }: Pick<Organization, 'contractStart' | 'contractEnd'>) {
+  if (!contractStart || !contractEnd || contractStart <= contractEnd) return
+  throw new ApiError('VALIDATION_ERROR', 'the request is not valid', {
+    details: [{ in: 'body', field: 'contractEnd', message: 'must not be before contractStart' }],
   })
 }
+
+const isUsable = ({ status }: Pick<Organization, 'status'>) => status === 'active' || status === 'trial'
+
+/**
+ * Undefined (404) when the caller may not see it. A suspended organization's users are logged out and its devices turned out, until
+ * it goes on.
+ *
+ * @throws ApiError 403 FORBIDDEN for a member's change of what is the partner's, SETTING_LOCKED; 409 when the slug is taken
+ */
+export async function changeOrganization(
+  ctx: Ctx<{ id: string }, unknown, UpdateOrganization>,
+): Promise<Organization | undefined> {
+  const { db, params, body } = ctx
+  const before = await lockOrganization(db, params.id)
+  if (!before) return undefined
+  requireAllowed(ctx, before)
+  if (body.slug !== undefined && (await isSlugTaken(db, before, body.slug))) {
+    throw slugTaken('organization', body.slug, body)
+  }
+  const { settings, ...plain } = body
+  const wanted = changed({ ...before, settings: merge(before.settings, settings ?? {}) }, plain)
+  requireOrder(wanted)
+  const after = await updateOrganization(db, wanted)
+  if (!after) throw new Error(`organization ${before.id} vanished while its row was locked`)
+  const { id, partnerId, name } = after
+  const turned = await turn(ctx, before, after)
+  ctx.audited({ type: 'organization', id, name, partnerId, orgId: id, details: { ...body, ...turned } })
+  return shown(after)
+}
+
+/** What a change of status brings with it. */
+async function turn(
+  ctx: Pick<Ctx, 'db' | 'ports' | 'after'>,
+  before: OrganizationRow,
+  after: OrganizationRow,
+) {
+  if (isUsable(before) === isUsable(after)) return {}
+  if (isUsable(after)) {
+    resume(ctx)
+    return {}
+  }
+  return suspend(ctx, { partnerId: after.partnerId, orgId: after.id })
+}
+
+/**
+ * Gives up an organization and all that is its; its rows stay. Undefined (404) when the caller may not see it.
+ *
+ * @throws ApiError 403 unless the caller is at partner level with all organizations
+ */
+export async function endOrganization(ctx: Ctx<{ id: string }>): Promise<{ success: true } | undefined> {
+  const { db, params } = ctx
+  const organization = await findOrganization(db, params.id)
+  if (!organization) return undefined
+  partnerWithAllOrganizations(db.scope)
+  const { id, partnerId, name } = organization
+  const details = await giveUp(ctx, { partnerId, orgId: id })
+  if (!details) return undefined
+  ctx.audited({ type: 'organization', id, name, partnerId, orgId: id, details })
+  return { success: true }
+}
+
+/** The partner of an organization that a body names, or undefined (404) when the caller sees none such. */
+export const partnerOfOrganization = async (db: Db, orgId: string): Promise<string | undefined> =>
+  (await findOwner(db, orgId))?.partnerId

@@ -1,7 +1,8 @@
+import { Done } from '../../../../kernel/envelope.ts'
 import { list, route } from '../../../../kernel/route.ts'
 import { findSite, listSites } from './queries.ts'
-import { CreateSite, Site, SiteFilter } from './schema.ts'
-import { createSite } from './service.ts'
+import { CreateSite, Site, SiteFilter, UpdateSite } from './schema.ts'
+import { changeSite, createSite, endSite } from './service.ts'
 
 export default [
   list('GET /orgs/sites', {
@@ -26,5 +27,20 @@ export default [
     can: 'sites:read',
     returns: Site,
     run: ({ db, params }) => findSite(db, params.id),
+  }),
+  route('PATCH /orgs/sites/:id', {
+    summary: 'Change a site',
+    can: 'sites:write',
+    audit: 'site.update',
+    body: UpdateSite,
+    returns: Site,
+    run: changeSite,
+  }),
+  route('DELETE /orgs/sites/:id', {
+    summary: 'Give up a site without devices and working enrollment keys',
+    can: 'sites:delete',
+    audit: 'site.delete',
+    returns: Done,
+    run: endSite,
   }),
 ]

@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { notEmpty } from '../../../../kernel/changed.ts'
 import { label } from '../../../../kernel/text.ts'
+import { TimeZone } from '../time-zone.ts'
 
 export const Address = z.strictObject({
   street: label(255).optional().describe('Street and number'),
@@ -14,25 +16,6 @@ export const Contact = z.strictObject({
   email: z.email().max(255).optional().describe('E-mail address'),
   phone: label(50).optional().describe('Telephone number, in any form'),
 })
-
-/** A name that the time zone database knows, such as `Europe/Paris`. */
-const TimeZone = z
-  .string()
-  .max(64)
-  .refine(isTimeZone, 'must be an IANA time zone such as Europe/Paris')
-  .describe('IANA time zone such as `Europe/Paris`; `UTC` when left out')
-
-function isTimeZone(name: string): boolean {
-  // Offsets such as `+02:00` are accepted by Intl, but are no zones: they know no daylight saving.
-  if (/^[+-]/.test(name)) return false
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: name })
-    return true
-  } catch (error) {
-    if (error instanceof RangeError) return false
-    throw error
-  }
-}
 
 /** A place of an organization (interface §Tenancy). Its name is unique there, whatever the case. */
 export const Site = z
@@ -61,7 +44,7 @@ export const CreateSite = z
   .strictObject({
     orgId: z.uuid().describe('The organization that the site belongs to'),
     name: label(255).describe('1 to 255 characters; unique in the organization, whatever the case'),
-    timezone: TimeZone.default('UTC'),
+    timezone: TimeZone.default('UTC').describe('IANA time zone such as `Europe/Paris`; `UTC` when left out'),
     address: Address.nullable().default(null).describe('Where it is; each part may be left out'),
     contact: Contact.nullable().default(null).describe('Whom to call there; each part may be left out'),
   })
@@ -78,3 +61,17 @@ export const CreateSite = z
     ],
   })
 export type CreateSite = z.output<typeof CreateSite>
+
+/** What is left out stays; an address or a contact is replaced as a whole. */
+export const UpdateSite = z
+  .strictObject({
+    name: label(255)
+      .optional()
+      .describe('1 to 255 characters; unique in the organization, whatever the case'),
+    timezone: TimeZone.optional().describe('IANA time zone such as `Europe/Paris`'),
+    address: Address.nullable().optional().describe('Where it is; null: not known'),
+    contact: Contact.nullable().optional().describe('Whom to call there; null: nobody'),
+  })
+  .refine(...notEmpty)
+  .meta({ id: 'UpdateSite', examples: [{ name: 'Head office, second floor' }] })
+export type UpdateSite = z.output<typeof UpdateSite>

@@ -101,3 +101,49 @@ test.each([
   expect(answer.status).toBe(400)
   expect(answer.body.error.details).toMatchObject([{ in: 'body', field }])
 })
+
+test('a site is changed where it is seen, and its name stays its own', async () => {
+  const site = await t.make.site(undefined, { name: 'HQ' })
+  const admin = await t.people.partnerAdmin(site.partnerId)
+  const other = await t.make.site(site, { name: 'Annex' })
+  const change = (body: Record<string, unknown>) =>
+    t.request(`PATCH /orgs/sites/${site.siteId}`, admin, { body })
+  const after = await change({ timezone: 'Europe/Paris', address: { city: 'Paris' } })
+  expect(after.body).toMatchObject({
+    name: 'HQ',
+    timezone: 'Europe/Paris',
+    address: { city: 'Paris' },
+    contact: null,
+  })
+  expect((await change({ name: 'hq', address: null })).body).toMatchObject({ name: 'hq', address: null })
+  expect((await change({ name: 'ANNEX' })).body.error.code).toBe('ALREADY_EXISTS')
+  expect((await change({})).status).toBe(400)
+  const limited = await t.people.orgMember(site, { siteIds: [other.siteId] })
+  expect((await t.request(`PATCH /orgs/sites/${site.siteId}`, limited, { body: { name: 'x' } })).status).toBe(
+    404,
+  )
+})
+
+test('a site in use is not given up, and the answer counts what is in it; then its name is free and its keys are dead', async () => {
+  const site = await t.make.site(undefined, { name: 'Depot' })
+  const admin = await t.people.partnerAdmin(site.partnerId)
+  const device = await t.make.device(site)
+  const [key, spent] = [await t.make.enrollmentKey(site), await t.make.enrollmentKey(site, { maxUsage: 1 })]
+  await t.db.tx((tx) => tx.run`update enrollment_keys set usage_count = 1 where id = ${spent.id}`)
+  const end = () => t.request(`DELETE /orgs/sites/${site.siteId}`, admin)
+  const refused = await end()
+  expect([refused.status, refused.body.error.code]).toEqual([409, 'SITE_NOT_EMPTY'])
+  expect(refused.body.error.details).toEqual([{ devices: 1, enrollmentKeys: 1 }])
+  await t.request(`DELETE /enrollment-keys/${key.id}`, admin)
+  expect((await end()).body.error.details).toEqual([{ devices: 1, enrollmentKeys: 0 }])
+  await t.request(`DELETE /devices/${device.id}`, admin)
+  expect((await end()).body).toEqual({ success: true })
+  expect((await end()).status).toBe(404)
+  expect(ids(await t.request('GET /orgs/sites', admin))).toEqual([])
+  expect((await t.request(`POST /enrollment-keys/${spent.id}/rotate`, admin)).body.error.code).toBe(
+    'KEY_NOT_ACTIVE',
+  )
+  const body = { name: 'k', orgId: site.orgId, siteId: site.siteId }
+  expect((await t.request('POST /enrollment-keys', admin, { body })).status).toBe(404)
+  expect((await create(admin, { orgId: site.orgId, name: 'depot' })).status).toBe(201)
+})

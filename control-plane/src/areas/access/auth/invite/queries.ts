@@ -1,0 +1,18 @@
+import type { Db } from '../../../../kernel/tenancy.ts'
+
+/** What the tenants of an account ask of its password, and what they are called. */
+export const findSecurity = (db: Db, userId: string) => db.one<{ minLength: number; tenants: string[] }>`
+  select min_length, tenants from security_of(${userId})`
+
+/** False for an account that was disabled. */
+export const activateAccount = (db: Db, userId: string, at: Date) => db.one<{ activated: boolean }>`
+  select activate_account(${userId}, ${at}) as activated`
+
+/** The organization's name, or else the partner's. */
+export const findTenantName = (
+  db: Db,
+  { partnerId, orgId }: { partnerId: string | null; orgId: string | null },
+) =>
+  db.one<{ name: string }>`
+    select coalesce((select o.name from organizations o where ${db.visible('o')} and o.id = ${orgId}), p.name) as name
+    from partners p where p.id = ${partnerId} and p.partner_id = ${partnerId}`

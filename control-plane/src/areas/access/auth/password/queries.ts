@@ -1,0 +1,34 @@
+import type { Db } from '../../../../kernel/tenancy.ts'
+
+/** Null: the account has none (made by an identity provider, or invited). */
+export const findPassword = (db: Db, userId: string) => db.one<{ hash: string | null }>`
+  select password_of(${userId}) as hash`
+
+/** False when the password that was checked is not the account's any more. */
+export const changePasswordHash = async (
+  db: Db,
+  userId: string,
+  checked: string,
+  hash: string,
+  at: Date,
+): Promise<boolean> =>
+  (
+    await db.one<{ done: boolean }>`
+    select change_password(${userId}, ${checked}, ${hash}, ${at}) as done`
+  )?.done === true
+
+/** What the tenants of an account ask of it; `tenants`: their names. */
+export interface Security {
+  minLength: number
+  requireMfa: boolean
+  smsAllowed: boolean
+  tenants: string[]
+}
+
+export const findSecurity = (db: Db, userId: string) => db.one<Security>`
+  select * from security_of(${userId})`
+
+/** For the job alone, in scope `system`: who may get a link for a new password. */
+export const findForgetful = (db: Db, email: string) => db.one<{ id: string; name: string; email: string }>`
+  select u.id, u.name, u.email from users u
+  where u.email = ${email} and u.status = 'active' and u.password_hash is not null`

@@ -1,0 +1,26 @@
+import type { Db } from '../../../../kernel/tenancy.ts'
+
+const yes = async (row: Promise<{ done: boolean } | undefined>) => (await row)?.done === true
+
+export interface NewAccount {
+  id: string
+  email: string
+  name: string
+  hash: string
+  at: Date
+}
+
+/** False when somebody has this address already; then nothing is changed. */
+export const insertAccount = (db: Db, { id, email, name, hash, at }: NewAccount) =>
+  yes(db.one`select register_account(${id}, ${email}, ${name}, ${hash}, ${at}) as done`)
+
+/** False when another partner has this slug. */
+export const insertPartner = (db: Db, partner: { id: string; name: string; slug: string; at: Date }) =>
+  yes(db.one`select register_partner(${partner.id}, ${partner.name}, ${partner.slug}, ${partner.at}) as done`)
+
+export const insertAdministrator = (
+  db: Db,
+  member: { partnerId: string; userId: string; roleId: string; at: Date },
+) => db.run`
+  insert into partner_memberships (partner_id, user_id, role_id, org_access, created_at)
+  values (${member.partnerId}, ${member.userId}, ${member.roleId}, 'all', ${member.at})`

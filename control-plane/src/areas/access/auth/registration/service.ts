@@ -1,0 +1,86 @@
+import { v7 as uuid } from 'uuid'
+import { queueMail } from '../../../../engines/mail/queue.ts'
+import type { Ctx } from '../../../../kernel/context.ts'
+import { giveBuiltInRoles } from '../../roles/built-in/service.ts'
+import { requireGoodPassword } from '../password/policy.ts'
+import { insertAccount, insertAdministrator, insertPartner, type NewAccount } from './queries.ts'
+import type { Register, Registered, RegisterPartner } from './schema.ts'
+import { slugOf, suffixed } from './slug.ts'
+
+type Body = Register & Partial<Pick<RegisterPartner, 'companyName'>>
+type RegisterCtx<B = Body> = Ctx<Record<string, never>, unknown, B>
+
+/** Before the transaction, and for known addresses too: neither the answer nor its time tells of an account. */
+export async function checkRegistration({ ports, body }: RegisterCtx): Promise<string> {
+  const { email, name, password, companyName = '' } = body
+  await requireGoodPassword({ password, known: [email, name, companyName] })
+  return ports.passwords.hash(password)
+}
+
+/** An account that belongs to nobody and can only be invited. */
+export async function register(ctx: RegisterCtx<Register>, hash: string): Promise<Registered> {
+  const account = accountOf(ctx, hash)
+  const { id, email, name } = account
+  // Whoever asks, with whatever login: the account is no tenant's.
+  const db = await ctx.establish({ kind: 'nobody' })
+  const fresh = await insertAccount(db, account)
+  if (fresh)
+    ctx.audited({
+      type: 'user',
+      id,
+      name: email,
+      actor: { type: 'user', id, email },
+      details: { partner: false },
+    })
+  else ctx.audited('none')
+  await tellOwner(ctx, account, fresh)
+  return { email, name }
+}
+
+/** The partner, its built-in roles and its first administrator, or nothing of it. */
+export async function registerPartner(ctx: RegisterCtx<RegisterPartner>, hash: string): Promise<Registered> {
+  const account = accountOf(ctx, hash)
+  const { id: userId, email, name, at } = account
+  const fresh = await insertAccount(ctx.db, account)
+  if (fresh) {
+    const partnerName = ctx.body.companyName
+    const partnerId = uuid()
+    await insertWithFreeSlug(ctx, { id: partnerId, name: partnerName, at })
+    const db = await ctx.establish({ kind: 'tenant', partnerId, orgs: 'all' })
+    const roleId = await giveBuiltInRoles(db, { partnerId, orgId: null })
+    await insertAdministrator(db, { partnerId, userId, roleId, at })
+    ctx.audited({
+      type: 'partner',
+      id: partnerId,
+      name: partnerName,
+      partnerId,
+      actor: { type: 'user', id: userId, email },
+    })
+  } else ctx.audited('none')
+  await tellOwner(ctx, account, fresh)
+  return { email, name }
+}
+
+const accountOf = ({ body: { email, name }, ports }: RegisterCtx, hash: string): NewAccount => ({
+  id: uuid(),
+  email,
+  name,
+  hash,
+  at: ports.clock.now(),
+})
+
+/** Many are called the same: the second gets a suffix. */
+async function insertWithFreeSlug(
+  { db }: RegisterCtx<RegisterPartner>,
+  partner: { id: string; name: string; at: Date },
+): Promise<void> {
+  const slug = slugOf(partner.name)
+  if (await insertPartner(db, { ...partner, slug })) return
+  for (let tries = 0; tries < 5; tries++)
+    if (await insertPartner(db, { ...partner, slug: suffixed(slug) })) return
+  throw new Error(`no free slug like ${slug} was found`)
+}
+
+/** The name is what a stranger typed, or a stranger's own: the mail is addressed without it. */
+const tellOwner = (ctx: RegisterCtx, { email }: NewAccount, fresh: boolean) =>
+  queueMail(ctx, { to: { name: '', email }, kind: fresh ? 'account-made' : 'account-exists', data: {} })
