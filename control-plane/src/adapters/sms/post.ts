@@ -19,9 +19,10 @@ export async function post(url: string, headers: Record<string, string>, body: s
   }).catch((error: unknown) => {
     throw new SmsFailed(`the SMS provider cannot be asked: ${(error as Error).message}`, { cause: error })
   })
-  if (answer.statusCode >= 200 && answer.statusCode < 300) return void (await answer.body.dump())
-  const said = await start(answer.body)
-  throw new SmsFailed(`the SMS provider answers ${answer.statusCode}: ${said}`)
+  if (answer.statusCode < 200 || answer.statusCode >= 300) {
+    throw new SmsFailed(`the SMS provider answers ${answer.statusCode}: ${await start(answer.body)}`)
+  }
+  await answer.body.dump()
 }
 
 async function start(body: AsyncIterable<Uint8Array>): Promise<string> {
