@@ -158,6 +158,15 @@ test.each(buses)(
     expect((JSON.parse(shell(list)) as { devices: unknown[] }).devices).toHaveLength(3)
     expectProcesses(processes)
 
+    const forgot = await fetch(`${first.api}/api/v1/auth/forgot-password`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ email: 'admin@demo.example' }),
+    })
+    expect(forgot.status).toBe(200)
+    const mailed = `mail to admin@demo.example: Reset your password ${first.api}/reset-password#token=svcl_`
+    await saying(first.run, mailed)
+
     const second = command(['tools/start.mjs', '--data', folder])
     expect(await second.exited).toBe(1)
     expect(second.output().trim()).toMatch(/^A server is running on \S+ already \(process \d+\)[^\n]*$/)

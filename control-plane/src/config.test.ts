@@ -34,12 +34,36 @@ describe('the configuration', () => {
     [{ BINARY_SOURCE: 'ftp' }, 'BINARY_SOURCE: '],
     [{ BINARY_SOURCE: 'local' }, 'BINARY_DIR: is not set'],
     [{ RELEASE_REPO: 'a/b/c' }, 'RELEASE_REPO: not owner/name'],
+    [{ SMTP_URL: 'http://mail' }, 'SMTP_URL: not a smtp:'],
+    [{ SMTP_URL: 'smtp://mail' }, 'MAIL_FROM: is not set'],
+    [{ SMTP_URL: 'smtp://mail', MAIL_FROM: 'a@b.example\r\nBcc: c@d.example' }, 'MAIL_FROM: not an address'],
+    [{ SMS_DRIVER: 'pigeon' }, 'SMS_DRIVER: '],
+    [{ SMS_DRIVER: 'log' }, 'SMS_DRIVER: log is not for production'],
+    [{ SMS_DRIVER: 'http', SMS_TOKEN: 'x' }, 'SMS_URL: is not set, and SMS_DRIVER is http'],
+    [{ SMS_DRIVER: 'twilio', SMS_ACCOUNT: 'AC1', SMS_TOKEN: 'x' }, 'SMS_FROM: is not set'],
     [{ COMMAND_LEASE_MS: '0' }, 'COMMAND_LEASE_MS: '],
   ])('with %o is refused in one line that names the variable', (wrong, line) => {
     const read = () => readConfig({ ...least, ...wrong })
     expect(read).toThrow(ConfigError)
     expect(read).toThrow(line)
     expect(read).not.toThrow('\n')
+  })
+
+  test('shows mail and text messages to the host where nothing sends them, but never in production', () => {
+    expect(readConfig(least)).toMatchObject({ mail: undefined, sms: undefined })
+    const development = { ...least, NODE_ENV: 'development' }
+    expect(readConfig(development)).toMatchObject({ mail: { driver: 'shown' }, sms: { driver: 'log' } })
+    const server = { SMTP_URL: 'smtps://u:p@mail', MAIL_FROM: 'Service <a@b.example>' }
+    expect(readConfig({ ...development, ...server }).mail).toEqual({
+      driver: 'smtp',
+      url: 'smtps://u:p@mail',
+      from: 'Service <a@b.example>',
+    })
+    const twilio = { SMS_DRIVER: 'twilio', SMS_ACCOUNT: 'AC1', SMS_TOKEN: 'x', SMS_FROM: '+15550001111' }
+    expect(readConfig({ ...least, ...twilio }).sms).toMatchObject({
+      driver: 'twilio',
+      url: 'https://api.twilio.com',
+    })
   })
 
   test('takes each secret from a file', () => {

@@ -1,4 +1,4 @@
-import { buildControlPlane, readConfig, seedDemo } from '@svc/control-plane'
+import { buildControlPlane, readConfig, seedDemo, type Shown } from '@svc/control-plane'
 import { buildGateway, readConfig as readGatewayConfig } from '@svc/edge-gateway'
 import { type Bus, MemoryBus, RedisBus } from '@svc/proto/bus'
 import type { Role, Settings, StartRole } from '../child.ts'
@@ -34,8 +34,15 @@ export const server: StartRole = async (settings, news) => {
   }
 }
 
+/** Where nothing is configured to send it, the terminal is the mailbox and the telephone. In one line, whatever its parts hold. */
+export const describeShown = ({ by, to, text, link }: Shown): string =>
+  [by === 'mail' ? 'mail' : 'text message', `to ${to}:`, text, ...(link === null ? [] : [link])]
+    .join(' ')
+    .replaceAll(/\p{Cc}+/gu, ' ')
+
 async function startControlPlane(settings: Settings, bus: Bus, news: (text: string) => void): Promise<Role> {
-  const controlPlane = await buildControlPlane({ config: readConfig(settings), bus })
+  const show = (shown: Shown) => news(describeShown(shown))
+  const controlPlane = await buildControlPlane({ config: readConfig(settings), bus, show })
   const folder = new DataFolder(settings['DATA'] ?? '')
   // Before the commit: the database keeps hashes alone, so what is not written down by then is lost.
   const { secrets } = await seedDemo(controlPlane.db, controlPlane.ports, {}, (made) => {

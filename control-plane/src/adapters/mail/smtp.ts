@@ -1,4 +1,3 @@
-import { createTransport } from 'nodemailer'
 import { type Mailer, MailRefused, type Message } from './mail.ts'
 
 export interface SmtpOptions {
@@ -38,14 +37,22 @@ function serverOf(url: string) {
 
 const domainOf = (from: string) => /@([^\s>]+)>?\s*$/.exec(from)?.[1] ?? 'localhost'
 
-/** Mail by SMTP (RFC 5321), over connections that are made when they are needed. */
-export function smtpMail({ url, from }: SmtpOptions): Mailer {
+/** Its code is loaded with the first mail: most processes never send one. */
+async function connect(url: string) {
+  const { createTransport } = await import('nodemailer')
   // Nothing that a mail says makes this process open a file or an address.
   const closed = { disableFileAccess: true, disableUrlAccess: true }
   const transport = createTransport({ ...serverOf(url), ...pool, ...timeouts, ...closed })
   // A connection that breaks while nothing is sent: the next mail makes another.
   transport.on('error', () => undefined)
+  return transport
+}
+
+/** Mail by SMTP (RFC 5321), over connections that are made when they are needed. */
+export function smtpMail({ url, from }: SmtpOptions): Mailer {
+  let connected: ReturnType<typeof connect> | undefined
   const send = async ({ id, to, subject, text, html }: Message) => {
+    const transport = await (connected ??= connect(url))
     try {
       await transport.sendMail({
         from,
@@ -61,7 +68,7 @@ export function smtpMail({ url, from }: SmtpOptions): Mailer {
       throw failed(error)
     }
   }
-  return { send, close: () => transport.close() }
+  return { send, close: () => void connected?.then((transport) => transport.close()) }
 }
 
 /** A refusal of the recipient is final; one of us (password, policy at connect) is the operator's to mend, and may pass. */

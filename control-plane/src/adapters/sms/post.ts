@@ -1,4 +1,3 @@
-import { request } from 'undici'
 import { SmsFailed } from './sms.ts'
 
 /** The person who waits for the answer waits for the provider too. */
@@ -8,6 +7,8 @@ const shownBytes = 500
 
 /** One request to a provider. Redirects are not followed: credentials go where the configuration says. @throws SmsFailed unless it answers 2xx */
 export async function post(url: string, headers: Record<string, string>, body: string): Promise<void> {
+  // Loaded with the first message: most processes never send one.
+  const { request } = await import('undici')
   const answer = await request(url, {
     method: 'POST',
     headers: { 'user-agent': 'svc', ...headers },
@@ -18,9 +19,10 @@ export async function post(url: string, headers: Record<string, string>, body: s
   }).catch((error: unknown) => {
     throw new SmsFailed(`the SMS provider cannot be asked: ${(error as Error).message}`, { cause: error })
   })
-  if (answer.statusCode >= 200 && answer.statusCode < 300) return void (await answer.body.dump())
-  const said = await start(answer.body)
-  throw new SmsFailed(`the SMS provider answers ${answer.statusCode}: ${said}`)
+  if (answer.statusCode < 200 || answer.statusCode >= 300) {
+    throw new SmsFailed(`the SMS provider answers ${answer.statusCode}: ${await start(answer.body)}`)
+  }
+  await answer.body.dump()
 }
 
 async function start(body: AsyncIterable<Uint8Array>): Promise<string> {

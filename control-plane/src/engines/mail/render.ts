@@ -33,14 +33,17 @@ const html = `<!doctype html>
 const plain = new Eta({ autoEscape: false, autoTrim: [false, 'nl'] })
 const escaping = new Eta({ autoTrim: [false, 'nl'] })
 
+const asText = plain.compile(text)
+const asHtml = escaping.compile(html)
+
 /** A mail's words as text and as HTML, both saying the same. */
 export function render(words: Words): { subject: string; text: string; html: string; link: string | null } {
   const it = { ...words, until: words.action && moment(words.action.until) }
   return {
     // A name may hold a line break; a header may not.
     subject: words.subject.replaceAll(/\p{Cc}+/gu, ' '),
-    text: plain.renderString(text, it),
-    html: escaping.renderString(html, it),
+    text: plain.render(asText, it),
+    html: escaping.render(asHtml, it),
     link: words.action?.link ?? null,
   }
 }

@@ -49,10 +49,11 @@ export function runOf(world: World): Run {
     return caller
   }
 
-  /** A write uses up what it is given, and what a list is to show must be among its newest; another read may share it. */
+  /** A write uses up what it is given, and and each caller brings a role, so what a list of these is to show must be among the newest; another read may share it. */
   function thingsFor(row: MatrixRow): Promise<Things> {
     const where = whereOf(row)
-    if (!row.operation.startsWith('GET ') || sampleOf(row.operation).lists) return world.things(where)
+    if (!row.operation.startsWith('GET ') || sampleOf(row.operation).lists === 'role')
+      return world.things(where)
     const things = reads.get(where) ?? world.things(where)
     reads.set(where, things)
     return things

@@ -20,7 +20,10 @@ export async function checkRotation(ctx: RotateCtx): Promise<Proof | undefined> 
   const factor = await findSecondFactor(ctx.db, user.id)
   if (!factor?.mfaMethod) throw noFactor()
   const code = ctx.body?.code
-  if (code === undefined) return void requireFreshMfa(ctx.caller, ctx.ports.clock.now())
+  if (code === undefined) {
+    requireFreshMfa(ctx.caller, ctx.ports.clock.now())
+    return undefined
+  }
   await countTry(ctx, user.id)
   const proof = await proofForUser(ctx, user.id, factor, code)
   if (!proof) throw refuseCode(ctx, 'auth.mfa.recovery_codes.rotate', user, 'wrong code')

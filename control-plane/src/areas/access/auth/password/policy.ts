@@ -27,7 +27,7 @@ export interface Chosen {
 export async function requireGoodPassword({ password, known, minLength = 0 }: Chosen): Promise<void> {
   const { most } = passwordLength
   const least = Math.min(Math.max(passwordLength.least, minLength), most)
-  const characters = [...password].length
+  const characters = Array.from(password).length
   if (characters < least) throw weak(least, 'too_short', null)
   if (characters > most) throw weak(least, 'too_long', null)
   const { score, hint } = await strengthOf(password, [...known, 'svc'])

@@ -18,6 +18,10 @@ export const insertAccount = (db: Db, { id, email, name, hash, at }: NewAccount)
 export const insertPartner = (db: Db, partner: { id: string; name: string; slug: string; at: Date }) =>
   yes(db.one`select register_partner(${partner.id}, ${partner.name}, ${partner.slug}, ${partner.at}) as done`)
 
+/** What is done after it can be undone alone. */
+export const beginAttempt = (db: Db) => db.run`savepoint attempt`
+export const undoAttempt = (db: Db) => db.run`rollback to savepoint attempt`
+
 export const insertAdministrator = (
   db: Db,
   member: { partnerId: string; userId: string; roleId: string; at: Date },

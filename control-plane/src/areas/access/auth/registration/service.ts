@@ -3,7 +3,14 @@ import { queueMail } from '../../../../engines/mail/queue.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { giveBuiltInRoles } from '../../roles/built-in/service.ts'
 import { requireGoodPassword } from '../password/policy.ts'
-import { insertAccount, insertAdministrator, insertPartner, type NewAccount } from './queries.ts'
+import {
+  beginAttempt,
+  insertAccount,
+  insertAdministrator,
+  insertPartner,
+  type NewAccount,
+  undoAttempt,
+} from './queries.ts'
 import type { Register, Registered, RegisterPartner } from './schema.ts'
 import { slugOf, suffixed } from './slug.ts'
 
@@ -37,28 +44,35 @@ export async function register(ctx: RegisterCtx<Register>, hash: string): Promis
   return { email, name }
 }
 
-/** The partner, its built-in roles and its first administrator, or nothing of it. */
+/**
+ * The partner, its built-in roles and its first administrator, or nothing of it. For a known address the same is done and undone:
+ * the time of the answer tells no more than its words.
+ */
 export async function registerPartner(ctx: RegisterCtx<RegisterPartner>, hash: string): Promise<Registered> {
   const account = accountOf(ctx, hash)
-  const { id: userId, email, name, at } = account
+  const { id: userId, email, name } = account
   const fresh = await insertAccount(ctx.db, account)
+  await beginAttempt(ctx.db)
+  const { db, partner, roleId } = await makePartner(ctx, account.at)
+  const { id: partnerId } = partner
   if (fresh) {
-    const partnerName = ctx.body.companyName
-    const partnerId = uuid()
-    await insertWithFreeSlug(ctx, { id: partnerId, name: partnerName, at })
-    const db = await ctx.establish({ kind: 'tenant', partnerId, orgs: 'all' })
-    const roleId = await giveBuiltInRoles(db, { partnerId, orgId: null })
-    await insertAdministrator(db, { partnerId, userId, roleId, at })
-    ctx.audited({
-      type: 'partner',
-      id: partnerId,
-      name: partnerName,
-      partnerId,
-      actor: { type: 'user', id: userId, email },
-    })
-  } else ctx.audited('none')
+    await insertAdministrator(db, { partnerId, userId, roleId, at: account.at })
+    const actor = { type: 'user', id: userId, email } as const
+    ctx.audited({ type: 'partner', ...partner, partnerId, actor })
+  } else {
+    await undoAttempt(db)
+    ctx.audited('none')
+  }
   await tellOwner(ctx, account, fresh)
   return { email, name }
+}
+
+async function makePartner(ctx: RegisterCtx<RegisterPartner>, at: Date) {
+  const partner = { id: uuid(), name: ctx.body.companyName }
+  await insertWithFreeSlug(ctx, { ...partner, at })
+  const db = await ctx.establish({ kind: 'tenant', partnerId: partner.id, orgs: 'all' })
+  const roleId = await giveBuiltInRoles(db, { partnerId: partner.id, orgId: null })
+  return { db, partner, roleId }
 }
 
 const accountOf = ({ body: { email, name }, ports }: RegisterCtx, hash: string): NewAccount => ({
