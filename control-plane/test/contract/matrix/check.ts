@@ -10,15 +10,20 @@ export interface Run {
   differences(row: MatrixRow, app?: FastifyInstance, most?: number): Promise<string[]>
 }
 
-/** What came, in the words of the matrix. */
-function cellOf(row: MatrixRow, reply: Reply, things: Things): string {
-  const { lists } = sampleOf(row.operation)
-  if (!lists || reply.status !== 200) return String(reply.status)
-  return reply.text.includes(things[lists]) ? 'seen' : 'unseen'
+/** A list as far as one looks for something in it: what is new may be last of what there is. */
+async function listed(
+  ask: (query: Record<string, string>) => Promise<Reply>,
+  id: string,
+): Promise<'seen' | 'unseen' | number> {
+  let cursor: string | null = null
+  do {
+    const reply: Reply = await ask({ limit: '500', ...(cursor !== null && { cursor }) })
+    if (reply.status !== 200) return reply.status
+    if (reply.text.includes(id)) return 'seen'
+    cursor = reply.json.nextCursor ?? reply.json.pagination?.cursor ?? null
+  } while (cursor !== null)
+  return 'unseen'
 }
-
-/** What is new may be last of what there is. */
-const wholeList = ({ operation }: MatrixRow) => (sampleOf(operation).lists ? { query: { limit: '500' } } : {})
 
 /** Those that most changes of `can` show at come first. */
 const telling = ['anonymous', 'lacking', 'just']
@@ -58,8 +63,10 @@ export function runOf(world: World): Run {
       for (const [name, expected] of inOrder(row)) {
         if (found.length >= most) break
         const [caller, things] = await Promise.all([callerOf(name, row), thingsFor(row)])
-        const reply = await call(world, row.operation, { caller, things, ...wholeList(row) }, app)
-        const cell = cellOf(row, reply, things)
+        const ask = (query?: Record<string, string>) =>
+          call(world, row.operation, { caller, things, ...(query && { query }) }, app)
+        const { lists } = sampleOf(row.operation)
+        const cell = String(lists ? await listed(ask, things[lists]) : (await ask()).status)
         if (cell !== expected)
           found.push(`${row.operation}, ${row.target}, ${name}: ${cell} instead of ${expected}`)
       }
