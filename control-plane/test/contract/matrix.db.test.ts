@@ -64,7 +64,7 @@ describe.each<[string, (can: Can) => Can]>([
 })
 
 describe('with `fullAccess` not said where it is', async () => {
-  const app = await changed(({ fullAccess: _, ...route }) => route)
+  const app = await changed(({ fullAccess: _fullAccess, ...route }) => route)
   test.each(routes.filter(({ fullAccess }) => fullAccess).map(nameOf))(
     'the matrix turns red for %s',
     async (name) => {

@@ -11,13 +11,17 @@ const holders = (db: Db) => db.sql`
   select m.user_id from organization_memberships m
   where ${db.visible('m')} and m.partner_id = r.partner_id and m.role_id = r.id`
 
+/** A role that the caller sees, and that did not go with its organization. */
+const living = (db: Db) => db.sql`${db.visible('r')} and not exists (
+  select from organizations o where ${db.visible('o')} and o.id = r.org_id and o.deleted_at is not null)`
+
 const columns = (db: Db) => db.sql`
   r.id, r.partner_id, r.org_id, r.parent_role_id, r.scope, r.name, r.description, r.is_system, r.force_mfa, r.created_at,
   r.updated_at, (select count(*) from (${holders(db)}) h) as user_count`
 
 export const listRoles = (db: Db, filter: RoleFilter, page: Page) => db.rows<Role>`
   select ${columns(db)} from roles r
-  where ${db.visible('r')}
+  where ${living(db)}
     ${filter.scope ? db.sql`and r.scope = ${filter.scope}` : db.sql``}
     ${filter.orgId ? db.sql`and r.org_id = ${filter.orgId}` : db.sql``}
     ${filter.search ? db.sql`and strpos(lower(r.name), lower(${filter.search})) > 0` : db.sql``}
@@ -29,12 +33,12 @@ export const findRole = (db: Db, id: string) => db.one<RoleDetail>`
   select ${columns(db)}, coalesce((
     select jsonb_agg(jsonb_build_object('resource', p.resource, 'action', p.action) order by p.resource, p.action)
     from role_permissions p where ${db.visible('p')} and p.role_id = r.id), '[]') as permissions
-  from roles r where ${db.visible('r')} and r.id = ${id}`
+  from roles r where ${living(db)} and r.id = ${id}`
 
 export const listRoleUsers = (db: Db, roleId: string, page: Page) => db.rows<RoleUser>`
   select u.id, u.email, u.name, u.status, u.created_at
   from roles r, lateral (${holders(db)}) h, users u
-  where ${db.visible('r')} and r.id = ${roleId} and u.id = h.user_id ${page.after('u')}
+  where ${living(db)} and r.id = ${roleId} and u.id = h.user_id ${page.after('u')}
   order by u.created_at desc, u.id desc
   limit ${page.take}`
 

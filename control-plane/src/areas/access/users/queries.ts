@@ -50,14 +50,15 @@ export const listRolesWithUsers = (
   most: number,
   page: Page,
 ) => db.rows<RoleWithUsers>`
-  with members as materialized (${memberships(db)})
   select r.id, r.partner_id, r.org_id, r.parent_role_id, r.scope, r.name, r.description, r.is_system, r.force_mfa, r.created_at,
-    r.updated_at, (select count(*) from members m where m.role_id = r.id) as user_count, coalesce((
+    r.updated_at, (select count(*) from (${memberships(db)}) m where m.partner_id = r.partner_id and m.role_id = r.id) as user_count, coalesce((
       select jsonb_agg(jsonb_build_object('id', f.id, 'email', f.email, 'name', f.name, 'status', f.status) order by f.name, f.id)
-      from (select u.id, u.email, u.name, u.status from members m join users u on u.id = m.user_id
-        where m.role_id = r.id order by u.name, u.id limit ${most}) f), '[]') as users
+      from (select u.id, u.email, u.name, u.status from (${memberships(db)}) m join users u on u.id = m.user_id
+        where m.partner_id = r.partner_id and m.role_id = r.id order by u.name, u.id limit ${most}) f), '[]') as users
   from roles r
-  where ${db.visible('r')} ${orgId ? db.sql`and r.org_id = ${orgId}` : db.sql``} ${page.after('r')}
+  where ${db.visible('r')} and not exists (
+      select from organizations o where ${db.visible('o')} and o.id = r.org_id and o.deleted_at is not null)
+    ${orgId ? db.sql`and r.org_id = ${orgId}` : db.sql``} ${page.after('r')}
   order by r.created_at desc, r.id desc
   limit ${page.take}`
 

@@ -246,7 +246,7 @@ test('two administrators cannot remove, disable or demote each other: one remain
     const [a, b] = [await t.people.partnerAdmin(partnerId), await t.people.partnerAdmin(partnerId)]
     const viewer = await t.make.role({ partnerId }, [])
     const answers = await Promise.all([act(a, b.userId, viewer), act(b, a.userId, viewer)])
-    expect(answers.map(({ status }) => status < 300).toSorted()).toEqual([false, true])
+    expect(answers.filter(({ status }) => status < 300)).toHaveLength(1)
     // Whoever comes a moment later still is nobody to do it any more.
     const lost = answers.find(({ status }) => status >= 300)
     expect(['LAST_ADMINISTRATOR', 'UNAUTHENTICATED', 'CONTEXT_REQUIRED', 'FORBIDDEN']).toContain(

@@ -28,9 +28,11 @@ export const listTree = (db: Db, { partnerId, orgId }: Owner) => db.rows<TreeRow
   from roles r
   where ${db.visible('r')} and r.partner_id = ${partnerId} and r.org_id is not distinct from ${orgId}::uuid`
 
-/** Whose role that is, if the caller sees it. */
+/** Whose role that is, if the caller sees it and it did not go with its organization. */
 export const findOwner = (db: Db, roleId: string) => db.one<Owner>`
-  select r.partner_id, r.org_id from roles r where ${db.visible('r')} and r.id = ${roleId}`
+  select r.partner_id, r.org_id from roles r
+  where ${db.visible('r')} and r.id = ${roleId} and not exists (
+    select from organizations o where ${db.visible('o')} and o.id = r.org_id and o.deleted_at is not null)`
 
 /** Does anybody remain at the partner's own level who is active, sees all of it, and holds everything? */
 export const findAdministrator = (db: Db, partnerId: string) => db.one<{ remains: boolean }>`

@@ -61,6 +61,6 @@ function standingOf({ membership, scope, ...caller }: Caller) {
     }
   }
   const access = orgs === 'all' ? 'all' : scope.partnerLevel ? 'none' : 'selected'
-  const orgIds = access === 'selected' ? [...orgs] : null
+  const orgIds = access === 'selected' && orgs !== 'all' ? [...orgs] : null
   return { ...nothing, scope: 'partner' as const, partnerId, roleId, orgAccess: access, orgIds } as const
 }
