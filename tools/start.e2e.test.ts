@@ -166,6 +166,12 @@ test.each(buses)(
     expect(forgot.status).toBe(200)
     const mailed = `mail to admin@demo.example: Reset your password ${first.api}/reset-password#token=svcl_`
     await saying(first.run, mailed)
+    const reset = await fetch(`${first.api}/api/v1/auth/reset-password`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ token: /svcl_[\w-]{43}/.exec(first.run.output())?.[0], password: 'password1' }),
+    })
+    expect(await reset.json()).toMatchObject({ error: { code: 'WEAK_PASSWORD' } })
 
     const second = command(['tools/start.mjs', '--data', folder])
     expect(await second.exited).toBe(1)

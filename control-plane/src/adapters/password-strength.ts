@@ -47,15 +47,11 @@ let made: Promise<ZxcvbnFactory> | undefined
 const estimator = (): Promise<ZxcvbnFactory> => (made ??= make())
 
 async function make(): Promise<ZxcvbnFactory> {
-  const [{ ZxcvbnFactory }, common, english] = await Promise.all([
-    import('@zxcvbn-ts/core'),
-    import('@zxcvbn-ts/language-common'),
-    import('@zxcvbn-ts/language-en'),
-  ])
+  const { ZxcvbnFactory, adjacencyGraphs, common, english, translations } = await import('./zxcvbn.ts')
   return new ZxcvbnFactory({
-    dictionary: { ...common.dictionary, ...english.dictionary },
-    graphs: common.adjacencyGraphs,
-    translations: english.translations,
+    dictionary: { ...common, ...english },
+    graphs: adjacencyGraphs,
+    translations,
     // Each more is another pass over all lists.
     l33tMaxSubstitutions: 10,
   })

@@ -8,7 +8,7 @@ const shownBytes = 500
 /** One request to a provider. Redirects are not followed: credentials go where the configuration says. @throws SmsFailed unless it answers 2xx */
 export async function post(url: string, headers: Record<string, string>, body: string): Promise<void> {
   // Loaded with the first message: most processes never send one.
-  const { request } = await import('undici')
+  const { request } = await import('./undici.ts')
   const answer = await request(url, {
     method: 'POST',
     headers: { 'user-agent': 'svc', ...headers },

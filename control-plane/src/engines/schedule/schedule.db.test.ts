@@ -176,6 +176,16 @@ test('what has had its time is removed, what has not stays', async () => {
       values (${id}, now(), ${partnerId}, now() + ${days < 0 ? -100 : 0} * interval '1 day')`
     await sql`insert into edge_watermarks values (0, ${id}, ${when}, ${when})`
   }
+  for (const [purpose, when] of [
+    ['invite', -1],
+    ['reset_password', 1],
+  ] as const)
+    await sql`insert into user_tokens (user_id, purpose, token_hash, created_at, expires_at)
+      values (${user}, ${purpose}, ${Buffer.from(purpose)}, now(), now() + ${when} * interval '1 h')`
+  const other = crypto.randomUUID()
+  await sql`insert into users (id, email, name) values (${other}, 'b@example.com', 'B')`
+  await sql`insert into phone_codes (user_id, phone_number, code_hash, expires_at)
+    values (${user}, '+1', '', now() - interval '1 s'), (${other}, '+1', '', now() + interval '1 h')`
   await sql`insert into mfa_setups (user_id, secret, recovery_code_hashes, recovery_codes, expires_at) values (${user}, '', '{}', '', now() - interval '1 s')`
   for (const what of Object.keys(prunes) as Prunable[]) {
     const count = await sql<{ n: number }[]>`select count(*)::int as n from ${sql(what)}`

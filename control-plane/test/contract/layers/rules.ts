@@ -21,6 +21,8 @@ const drivers = new Set([
   'otplib',
   '@node-rs/argon2',
   'umzug',
+  'nodemailer',
+  'undici',
   'node:http',
   'node:https',
 ])
