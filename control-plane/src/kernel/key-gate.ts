@@ -17,7 +17,7 @@ import type { Route } from './route.ts'
 export async function admitKey(kernel: Kernel, route: Route, request: FastifyRequest, reply: FastifyReply) {
   const { key } = request.caller
   if (!key) return
-  await checkAddress(kernel, route, request, key)
+  await checkAddress(kernel, route, request, reply, key)
   const { limits, clock } = kernel.ports
   const { hits, msLeft } = await limits.count('api-key', { key: key.id })
   reply.headers({
@@ -29,10 +29,16 @@ export async function admitKey(kernel: Kernel, route: Route, request: FastifyReq
   kernel.keyUses.add(key, clock.now())
 }
 
-async function checkAddress(kernel: Kernel, route: Route, request: FastifyRequest, key: KeyStanding) {
+async function checkAddress(
+  kernel: Kernel,
+  route: Route,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  key: KeyStanding,
+) {
   const address = clientAddress(request.ip, request.socket.remoteAddress)
   if (!key.ipAllowlist || isWithin(address, key.ipAllowlist)) return
   const refusal = new ApiError('IP_NOT_ALLOWED', `the API key may not be used from ${address}`)
-  await auditDenial(kernel, route, request, refusal)
+  await auditDenial(kernel, route, request, reply, refusal)
   throw refusal
 }

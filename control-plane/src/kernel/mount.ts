@@ -142,7 +142,7 @@ async function answer(mounted: Mounted, request: FastifyRequest, reply: FastifyR
     if (outcome.download) return await sendDownload(request, reply, outcome.download)
     return await send(reply, outcome)
   } catch (error) {
-    await auditDenial(kernel, route, request, error)
+    await auditDenial(kernel, route, request, reply, error)
     throw error
   } finally {
     // A guess counts as one even if it cannot be written down, and so answers something else.
