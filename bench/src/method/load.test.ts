@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { noiseOf } from './load.ts'
+import { noiseOf, watchOthers } from './load.ts'
 import { Rounds } from './rounds.ts'
 
 const quiet = { loadAtStart: 0.1, clientBusy: 0.4, others: 0.02 }
@@ -28,4 +28,18 @@ it('keeps with each round what disturbed it, and tells each reason once with the
 
 it('takes no round whose figure is no number', () => {
   expect(() => new Rounds().saw('ours', 1, { cost: Number.NaN }, 0)).toThrow('ours: cost is NaN')
+})
+
+it('gives sides that are seen together the same answer: between two of them a tick is not a busy core', () => {
+  let [ms, micros] = [0, 0]
+  const others = watchOthers(
+    () => micros,
+    () => ms,
+  )
+  ;[ms, micros] = [10_000, 1_000_000]
+  expect(others()).toBe(0.1)
+  ;[ms, micros] = [10_001, 1_010_000]
+  expect(others()).toBe(0.1)
+  ;[ms, micros] = [20_000, 6_000_000]
+  expect(others()).toBeCloseTo(0.5)
 })

@@ -33,15 +33,25 @@ export function noiseOf({ loadAtStart, clientBusy, others }: Disturbance): strin
   ]
 }
 
-/** Measures what processes outside this one's tree use, from now on; each call answers for the time since the last. */
-export function watchOthers(): () => number {
-  const look = () => ({ at: performance.now(), foreign: busyMicros() - cpuMicrosOfTree(process.pid) })
+/** Two looks nearer than this say nothing: time is counted in ticks of 10 ms. */
+const leastMs = 500
+
+/**
+ * Measures what processes outside this one's tree use, from now on; each call answers for the time since the last. Calls that come
+ * together, as for sides that were measured in step, get the same answer.
+ */
+export function watchOthers(foreign = foreignMicros, now = () => performance.now()): () => number {
+  const look = () => ({ at: now(), foreign: foreign() })
   let last = look()
+  let cores = 0
   return () => {
-    const now = look()
-    const micros = (now.at - last.at) * 1000
-    const cores = micros > 0 ? Math.max(0, now.foreign - last.foreign) / micros : 0
-    last = now
+    const seen = look()
+    const ms = seen.at - last.at
+    if (ms < leastMs) return cores
+    cores = Math.max(0, seen.foreign - last.foreign) / (ms * 1000)
+    last = seen
     return cores
   }
 }
+
+const foreignMicros = () => busyMicros() - cpuMicrosOfTree(process.pid)
