@@ -52,7 +52,7 @@ export function makeFor(db: WorkerDb, owner: Database) {
   const site = async (owner?: Org, more: { name?: string } = {}): Promise<Site> => {
     const { partnerId, orgId } = owner ?? (await org())
     const siteId = uuid()
-    const { name = `Site ${siteId.slice(-6)}` } = more
+    const { name = `Site ${unique()}` } = more
     await db.tx(
       (tx) => tx.run`
       insert into sites (id, partner_id, org_id, name) values (${siteId}, ${partnerId}, ${orgId}, ${name})`,
