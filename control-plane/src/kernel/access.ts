@@ -2,6 +2,7 @@ import type { Caller } from './context.ts'
 import { ApiError } from './errors.ts'
 import { everything, type Permission } from './permissions.ts'
 import type { Can, Route } from './route.ts'
+import type { Scope } from './tenancy.ts'
 
 /** A checked second factor is fresh for this long. */
 const freshMfaMs = 10 * 60_000
@@ -55,7 +56,17 @@ function requireFullAccess({ membership, scope }: Caller) {
     if (!scope.siteIds && !scope.deviceGroupIds) return
     throw new ApiError('FULL_ACCESS_REQUIRED', 'full organization access required')
   }
-  if (scope.orgs === 'all') return
+  requireAllOrganizations(scope)
+}
+
+/**
+ * Who sees only some organizations must not decide on the partner, or on which it has (interface §Authentication 11).
+ *
+ * @returns the partner
+ * @throws ApiError 403 FULL_ACCESS_REQUIRED
+ */
+export function requireAllOrganizations(scope: Scope): string {
+  if (scope.kind === 'tenant' && scope.orgs === 'all') return scope.partnerId
   throw new ApiError('FULL_ACCESS_REQUIRED', 'full partner organization access required')
 }
 

@@ -7,7 +7,8 @@ import type { ApiKeys, KeyStanding } from './api-keys.ts'
 import type { Callers, Member, Standing } from './callers.ts'
 import type { Caller, Membership } from './context.ts'
 import { ApiError } from './errors.ts'
-import { everything, type Permission } from './permissions.ts'
+import type { Permission } from './permissions.ts'
+import { covers } from './rights.ts'
 import type { Scope } from './tenancy.ts'
 
 export const nobody: Caller = {
@@ -44,6 +45,12 @@ const tokenCacheMs = 60_000
 /** Two clocks may differ by this when a token is compared with what was loaded before it was issued. */
 const skewMs = 5_000
 
+/** Who somebody is, by what was known of their user. */
+interface Decided {
+  standing: Standing | undefined
+  caller: Caller
+}
+
 /** The credentials that a request may bring; each kind has its own answer. */
 function credentialOf(headers: Credential) {
   if (headers.apiKey !== undefined) return { kind: 'api-key', value: headers.apiKey } as const
@@ -76,28 +83,27 @@ export function identifyWith({ tokens, callers, apiKeys, clock, enable2fa }: Ide
     return access
   }
 
-  /** Of each login who it is, for as long as its user's standing is remembered: not found out again for each request. */
-  const decided = new WeakMap<VerifiedAccess, { standing: Standing; caller: Caller }>()
-  const userOf = async (access: VerifiedAccess): Promise<Caller> => {
-    const standing = await callers.find(access.userId)
-    const known = decided.get(access)
+  /** Of each login and key who it is, for as long as its user's standing is remembered: not found out again for each request. */
+  const decided = new WeakMap<VerifiedAccess | KeyStanding, Decided>()
+  const decide = async (
+    of: VerifiedAccess | KeyStanding,
+    userId: string,
+    anew: (standing: Standing | undefined) => Decided | Promise<Decided>,
+  ): Promise<Caller> => {
+    const standing = await callers.find(userId)
+    const known = decided.get(of)
     if (known && known.standing === standing) return known.caller
-    const living = standing && lives(standing, access) ? standing : await anew(callers, access)
-    const caller = userCaller(access, living, enable2fa)
-    decided.set(access, { standing: living, caller })
-    return caller
+    const made = await anew(standing)
+    decided.set(of, made)
+    return made.caller
   }
-
-  /** The same of each key, for as long as it and its owner's standing are remembered. */
-  const decidedOfKeys = new WeakMap<KeyStanding, { owner: Standing | undefined; caller: Caller }>()
-  const keyOf = async (key: KeyStanding): Promise<Caller> => {
-    const owner = await callers.find(key.ownerId)
-    const known = decidedOfKeys.get(key)
-    if (known && known.owner === owner) return known.caller
-    const caller = keyCaller(key, owner, enable2fa)
-    decidedOfKeys.set(key, { owner, caller })
-    return caller
-  }
+  const userOf = (access: VerifiedAccess) =>
+    decide(access, access.userId, async (known) => {
+      const standing = known && lives(known, access) ? known : await reloaded(callers, access)
+      return { standing, caller: userCaller(access, standing, enable2fa) }
+    })
+  const keyOf = (key: KeyStanding) =>
+    decide(key, key.ownerId, (standing) => ({ standing, caller: keyCaller(key, standing, enable2fa) }))
 
   return async (headers) => {
     const credential = credentialOf(headers)
@@ -123,7 +129,7 @@ const lives = (standing: Standing | undefined, access: VerifiedAccess) =>
   standing.sessions.some(({ id }) => id === access.sessionId)
 
 /** The user's standing as it is now, if this login still counts: what was loaded before the token was issued cannot know of it. */
-async function anew(callers: Callers, access: VerifiedAccess): Promise<Standing> {
+async function reloaded(callers: Callers, access: VerifiedAccess): Promise<Standing> {
   const fresh = await callers.find(access.userId, access.issuedAt.getTime() + skewMs)
   if (!fresh || !lives(fresh, access)) throw unauthenticated('the login has ended')
   return fresh
@@ -161,7 +167,7 @@ function narrowed(scope: Scope, orgId: string | null): Scope | undefined {
 
 /** Scopes are permissions of the catalogue, never the wildcard. */
 const within = (scopes: readonly string[], held: Caller['permissions']): Caller['permissions'] =>
-  new Set((scopes as Permission[]).filter((scope) => held.has(scope) || held.has(everything)))
+  new Set((scopes as Permission[]).filter((scope) => covers(held, [scope])))
 
 function userCaller(access: VerifiedAccess, standing: Standing, enable2fa: boolean): Caller {
   const member = standing.memberships.find(

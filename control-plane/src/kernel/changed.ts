@@ -1,8 +1,8 @@
+/** What a body may say of a `T`. */
+export type Changes<T> = { readonly [K in keyof T]?: T[K] | undefined }
+
 /** `before` with what a body changes of it; what it leaves out stays. */
-export const changed = <T extends object>(
-  before: T,
-  changes: { readonly [K in keyof T]?: T[K] | undefined },
-): T => ({
+export const changed = <T extends object>(before: T, changes: Changes<T>): T => ({
   ...before,
   ...Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined)),
 })

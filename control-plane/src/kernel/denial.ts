@@ -4,6 +4,7 @@ import { isOpen } from './access.ts'
 import { writeRefusals } from './audit.ts'
 import { clientOf } from './call.ts'
 import { ApiError, type ErrorCode } from './errors.ts'
+import { withinLimit } from './limits.ts'
 import type { Ports } from './ports.ts'
 import type { Route } from './route.ts'
 
@@ -31,7 +32,7 @@ export async function auditDenial(
   if (!(error instanceof ApiError) || !denials.has(error.code)) return
   // Of an open route it is not the caller who is refused, but what the request brings along.
   if (isOpen(route.can) || !('id' in caller.actor)) return
-  if (await isOverLimit(ports, caller.actor.id)) return
+  if (!(await withinLimit(ports.limits.hit('denied', { user: caller.actor.id })))) return
   const { scope } = caller
   const beyond = error.code === 'DELEGATION_CEILING' ? { beyond: error.details } : {}
   const details = { method: route.method, path: route.path, needs: route.can, code: error.code, ...beyond }
@@ -44,14 +45,4 @@ export async function auditDenial(
     details,
   } as const
   await writeRefusals(pool, [refusal], clientOf(request, reply), ports.clock.now())
-}
-
-async function isOverLimit({ limits }: Ports, user: string): Promise<boolean> {
-  try {
-    await limits.hit('denied', { user })
-    return false
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'RATE_LIMITED') return true
-    throw error
-  }
 }

@@ -108,3 +108,7 @@ export class ApiError extends Error {
     return this.retryAfter === undefined ? { error } : { error, retryAfter: this.retryAfter }
   }
 }
+
+/** The refusal of one field of a body that has the right form and is wrong all the same. */
+export const wrongField = (field: string, message: string): ApiError =>
+  new ApiError('VALIDATION_ERROR', 'the request is not valid', { details: [{ in: 'body', field, message }] })

@@ -1,4 +1,4 @@
-import { ApiError } from './errors.ts'
+import { wrongField } from './errors.ts'
 
 export const dayMs = 86_400_000
 const longestMs = 365 * dayMs
@@ -24,11 +24,7 @@ export function expiryOf(
   if (wanted === undefined) return new Date(now.getTime() + Math.min(usualMs, most))
   const at = new Date(wanted)
   if (at > now && at.getTime() - now.getTime() <= most) return at
-  throw new ApiError('VALIDATION_ERROR', 'the request is not valid', {
-    details: [
-      { in: 'body', field: 'expiresAt', message: `must be in the future and at most ${inWords(most)} away` },
-    ],
-  })
+  throw wrongField('expiresAt', `must be in the future and at most ${inWords(most)} away`)
 }
 
 const inWords = (ms: number) => (ms % dayMs === 0 ? `${ms / dayMs} days` : `${ms / 60_000} minutes`)

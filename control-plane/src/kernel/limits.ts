@@ -248,6 +248,17 @@ export interface Limits {
   reset(name: LimitName, subject: Subject): Promise<void>
 }
 
+/** False where the limit was hit: for who goes on all the same. @param counted of {@link Limits} */
+export async function withinLimit(counted: Promise<void>): Promise<boolean> {
+  try {
+    await counted
+    return true
+  } catch (error) {
+    if (error instanceof ApiError && error.code === 'RATE_LIMITED') return false
+    throw error
+  }
+}
+
 /** The refusal of a limit, with the time until its window ends. */
 export function rateLimited(name: LimitName, msLeft: number): ApiError {
   const retryAfter = Math.max(1, Math.ceil(msLeft / 1_000))

@@ -80,9 +80,11 @@ function mountAt(app: FastifyInstance, kernel: Kernel, route: Route, url: string
     ...(route.download && { handlerTimeout: downloadTimeoutMs }),
     onRequest: async (request, reply) => {
       await identifyCaller(mounted, request)
-      await admitKey(kernel, route, request, reply)
-      if (route.limit) await takePoints(mounted, request)
-      await checkAccess(mounted, request, reply)
+      await auditingDenials(mounted, request, reply, async () => {
+        await admitKey(kernel.ports, kernel.keyUses, request, reply)
+        if (route.limit) await takePoints(mounted, request)
+        authorize(route, request.caller, kernel.ports.clock.now(), kernel.ports.config.enable2fa)
+      })
     },
     ...(route.limit && {
       onSend: async (request, reply) => settle(kernel.ports.limits, request.taken ?? [], reply.statusCode),
@@ -115,10 +117,15 @@ async function takePoints({ kernel, route }: Mounted, request: FastifyRequest) {
   await take(kernel.ports.limits, route, 'early', subjectOf(request), request.taken)
 }
 
-async function checkAccess({ kernel, route }: Mounted, request: FastifyRequest, reply: FastifyReply) {
-  const { clock, config } = kernel.ports
+/** What is refused to somebody known leaves a row, wherever it is refused. */
+async function auditingDenials<T>(
+  { kernel, route }: Mounted,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  work: () => Promise<T>,
+): Promise<T> {
   try {
-    authorize(route, request.caller, clock.now(), config.enable2fa)
+    return await work()
   } catch (error) {
     await auditDenial(kernel, route, request, reply, error)
     throw error

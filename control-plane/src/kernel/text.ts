@@ -9,3 +9,16 @@ export const text = (max: number) => z.string().max(max).refine(isStorable, unst
 
 /** A name: trimmed, not empty, at most `max` characters. */
 export const label = (max: number) => z.string().trim().min(1).max(max).refine(isStorable, unstorableText)
+
+/** A slug is at most this long. */
+export const longestSlug = 100
+
+/** `Acme Corp.` → `acme-corp`; empty for a name without a letter or digit of ASCII. */
+export const slugFrom = (name: string): string =>
+  name
+    .normalize('NFKD')
+    .toLowerCase()
+    .replaceAll(/\p{M}/gu, '')
+    .replaceAll(/[^a-z0-9]+/g, '-')
+    .slice(0, longestSlug)
+    .replaceAll(/^-+|-+$/g, '')

@@ -1,7 +1,7 @@
 import { type CommandType, type CommandTypeName, commandTypes, expiresAfterMs, timeoutOf } from '@svc/proto'
 import { v7 as uuid } from 'uuid'
 import { plainArray } from '../../db/array-literal.ts'
-import { ApiError } from '../../kernel/errors.ts'
+import { ApiError, wrongField } from '../../kernel/errors.ts'
 import type { Db } from '../../kernel/tenancy.ts'
 import { emitAll } from '../events/emit.ts'
 import { parseArgs } from './args.ts'
@@ -89,13 +89,9 @@ function insertCommands(
 }
 
 function checkTimes({ expiresAt, notBefore }: NewCommand): void {
-  const refuse = (message: string) => {
-    throw new ApiError('VALIDATION_ERROR', 'the request is not valid', {
-      details: [{ in: 'body', field: 'expiresAt', message }],
-    })
-  }
-  if (expiresAt && notBefore && expiresAt <= notBefore) refuse('must be after notBefore')
-  if (expiresAt && expiresAt.getTime() <= Date.now()) refuse('must be in the future')
+  if (expiresAt && notBefore && expiresAt <= notBefore)
+    throw wrongField('expiresAt', 'must be after notBefore')
+  if (expiresAt && expiresAt.getTime() <= Date.now()) throw wrongField('expiresAt', 'must be in the future')
 }
 
 async function whyNot(

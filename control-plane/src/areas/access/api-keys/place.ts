@@ -1,5 +1,5 @@
 import type { Ctx } from '../../../kernel/context.ts'
-import { ApiError } from '../../../kernel/errors.ts'
+import { wrongField } from '../../../kernel/errors.ts'
 import { partnerOfOrganization } from '../../tenancy/orgs/organizations/service.ts'
 
 /** Where a key belongs and under which membership it is made: `memberOrg` null is the partner's. */
@@ -25,16 +25,10 @@ export async function placeOf(
   const memberOrg = membership.kind === 'organization' ? membership.id : null
   const orgId = wanted ?? memberOrg
   if (orgId === null) {
-    if (scope.orgs !== 'all' && !scope.partnerLevel) throw organizationNeeded()
+    if (scope.orgs !== 'all' && !scope.partnerLevel)
+      throw wrongField('orgId', 'is needed: the caller sees selected organizations only')
     return { partnerId: scope.partnerId, orgId, memberOrg }
   }
   const partnerId = await partnerOfOrganization(db, orgId)
   return partnerId === undefined ? undefined : { partnerId, orgId, memberOrg }
 }
-
-const organizationNeeded = () =>
-  new ApiError('VALIDATION_ERROR', 'the request is not valid', {
-    details: [
-      { in: 'body', field: 'orgId', message: 'is needed: the caller sees selected organizations only' },
-    ],
-  })

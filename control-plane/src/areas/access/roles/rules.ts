@@ -1,4 +1,4 @@
-import { ApiError } from '../../../kernel/errors.ts'
+import { ApiError, wrongField } from '../../../kernel/errors.ts'
 import { type RoleTree, wouldCircle } from '../../../kernel/role-tree.ts'
 import type { Db } from '../../../kernel/tenancy.ts'
 import { findRole } from './queries.ts'
@@ -34,9 +34,7 @@ export async function requireParent(
   if (parentRoleId === null) return true
   if (!tree.has(parentRoleId)) {
     if (!(await findRole(db, parentRoleId))) return false
-    throw new ApiError('VALIDATION_ERROR', 'the request is not valid', {
-      details: [{ in: 'body', field: 'parentRoleId', message: 'must be a role of the same owner' }],
-    })
+    throw wrongField('parentRoleId', 'must be a role of the same owner')
   }
   if (roleId !== undefined && wouldCircle(tree, roleId, parentRoleId)) {
     throw new ApiError('CIRCULAR_INHERITANCE', 'the parent is the role itself, or inherits from it')

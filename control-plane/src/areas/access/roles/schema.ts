@@ -1,6 +1,8 @@
 import { z } from 'zod'
+import { notEmpty } from '../../../kernel/changed.ts'
 import { rightOf } from '../../../kernel/rights.ts'
 import { label, text } from '../../../kernel/text.ts'
+import { UserStatus } from '../auth/session/schema.ts'
 
 export const RoleScope = z.enum(['partner', 'organization'])
 
@@ -93,7 +95,7 @@ export type CreateRole = z.output<typeof CreateRole>
 export const UpdateRole = z
   .strictObject({ name, description, permissions, parentRoleId, forceMfa })
   .partial()
-  .refine((body) => Object.keys(body).length > 0, 'must say what to change')
+  .refine(...notEmpty)
   .meta({
     id: 'UpdateRole',
     examples: [{ permissions: [{ resource: 'devices', action: 'read' }] }, { parentRoleId: null }],
@@ -121,7 +123,7 @@ export const RoleUser = z
     id: z.uuid(),
     email: z.string(),
     name: z.string(),
-    status: z.enum(['active', 'invited', 'disabled']),
+    status: UserStatus,
     createdAt: z.date(),
   })
   .meta({ id: 'RoleUser', description: 'A user who has the role.' })

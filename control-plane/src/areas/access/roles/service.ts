@@ -1,5 +1,6 @@
 import { v7 as uuid } from 'uuid'
 import { requireWithin } from '../../../kernel/ceiling.ts'
+import { changed } from '../../../kernel/changed.ts'
 import type { Ctx } from '../../../kernel/context.ts'
 import { ApiError } from '../../../kernel/errors.ts'
 import { everything } from '../../../kernel/permissions.ts'
@@ -56,20 +57,14 @@ export async function changeRole(ctx: RoleCtx<UpdateRole>): Promise<RoleDetail |
   const node = place?.tree.get(params.id)
   if (!found || !place || !node) return undefined
   requireCustom(found)
-  const { parentRoleId = node.parentRoleId, permissions, ...rest } = body
-  if (!(await requireParent(db, place.tree, node.id, parentRoleId))) return undefined
+  const { permissions, description = found.description, ...rest } = body
+  const after = changed<RoleNode>(node, { ...rest, rights: permissions && rightsOf(permissions) })
+  if (!(await requireParent(db, place.tree, node.id, after.parentRoleId))) return undefined
   if (body.name !== undefined) requireFreeName(place.tree, node.id, body.name)
-  const changed: RoleNode = {
-    ...node,
-    ...defined(rest),
-    parentRoleId,
-    rights: permissions ? rightsOf(permissions) : node.rights,
-  }
-  const stake = atStake(place.tree, changed)
+  const stake = atStake(place.tree, after)
   requireWithin(caller, stake, 'the role, or one that inherits from it,')
-  const { description = found.description } = body
-  await updateRole(db, { ...changed, ...place.owner, description }, ports.clock.now())
-  if (permissions) await replaceRights(db, { ...changed, ...place.owner }, [...changed.rights])
+  await updateRole(db, { ...after, ...place.owner, description }, ports.clock.now())
+  if (permissions) await replaceRights(db, { ...after, ...place.owner }, [...after.rights])
   if (place.owner.orgId === null && stake.has(everything)) await requireAdministrator(db, partnerId)
   return changedRole(ctx, params.id, { changed: Object.keys(body) })
 }
@@ -164,8 +159,3 @@ const aboutRole = (role: RoleDetail, details: Record<string, unknown>) => ({
 /** Of pairs that the schema has found in the catalogue. */
 const rightsOf = (pairs: CreateRole['permissions']): ReadonlySet<Right> =>
   new Set(pairs.flatMap((pair) => rightOf(pair) ?? []))
-
-const defined = ({ name, forceMfa }: Pick<UpdateRole, 'name' | 'forceMfa'>) => ({
-  ...(name !== undefined && { name }),
-  ...(forceMfa !== undefined && { forceMfa }),
-})

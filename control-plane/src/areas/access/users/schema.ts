@@ -1,10 +1,21 @@
 import { z } from 'zod'
+import { notEmpty } from '../../../kernel/changed.ts'
 import { label } from '../../../kernel/text.ts'
 import { Email } from '../auth/login/schema.ts'
+import { accountFacts, UserStatus } from '../auth/session/schema.ts'
 import { Role } from '../roles/schema.ts'
 
-export const UserStatus = z.enum(['active', 'invited', 'disabled'])
 export const OrgAccess = z.enum(['all', 'selected', 'none'])
+
+/** An account (interface §User). */
+export const account = {
+  id: z.uuid(),
+  email: z.string(),
+  name: z.string(),
+  status: UserStatus,
+  avatarUrl: z.string().nullable(),
+  ...accountFacts,
+}
 
 /** interface §Memberships: in a partner `orgAccess` and `orgIds`, in an organization `siteIds` and `deviceGroupIds`. */
 const membership = {
@@ -27,19 +38,7 @@ export type Membership = z.output<typeof Membership>
 /** An account as a tenant sees it (interface §User), with what it is there. */
 export const User = z
   .object({
-    id: z.uuid(),
-    email: z.string(),
-    name: z.string(),
-    status: UserStatus,
-    avatarUrl: z.string().nullable(),
-    mfaEnabled: z.boolean(),
-    mfaMethod: z.enum(['totp', 'sms']).nullable(),
-    phoneVerified: z.boolean(),
-    phoneLast4: z.string().nullable(),
-    lastLoginAt: z.date().nullable(),
-    passwordChangedAt: z.date().nullable(),
-    createdAt: z.date(),
-    updatedAt: z.date(),
+    ...account,
     ...membership,
     memberships: z
       .array(Membership)
@@ -117,7 +116,7 @@ export const UpdateUser = z
       .describe('A disabled user cannot log in, and is logged out everywhere'),
   })
   .partial()
-  .refine((body) => Object.keys(body).length > 0, 'must say what to change')
+  .refine(...notEmpty)
   .meta({ id: 'UpdateUser', examples: [{ status: 'disabled' }, { name: 'Kim Lee' }] })
 export type UpdateUser = z.output<typeof UpdateUser>
 

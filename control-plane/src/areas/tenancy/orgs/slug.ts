@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { ApiError } from '../../../kernel/errors.ts'
+import { slugFrom } from '../../../kernel/text.ts'
 
 /** Lower-case letters, digits and inner hyphens, at most 100 characters. */
 export const Slug = z
@@ -11,12 +12,8 @@ export const Slug = z
 
 /** `Acme Corp.` → `acme-corp`. @throws ApiError VALIDATION_ERROR for a name without a letter or digit of ASCII */
 export function slugOf(name: string): string {
-  const plain = name.normalize('NFKD').toLowerCase().replaceAll(/\p{M}/gu, '')
-  const slug = plain
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .slice(0, 100)
-    .replaceAll(/^-+|-+$/g, '')
-  if (Slug.safeParse(slug).success) return slug
+  const slug = slugFrom(name)
+  if (slug !== '') return slug
   throw new ApiError('VALIDATION_ERROR', 'the name yields no slug: give one', {
     details: [{ in: 'body', field: 'slug', message: 'is missing, and the name yields none' }],
   })

@@ -1,9 +1,5 @@
 import type { Db } from '../../../../kernel/tenancy.ts'
 
-/** What the tenants of an account ask of its password, and what they are called. */
-export const findSecurity = (db: Db, userId: string) => db.one<{ minLength: number; tenants: string[] }>`
-  select min_length, tenants from security_of(${userId})`
-
 /** False for an account that was disabled. */
 export const activateAccount = (db: Db, userId: string, at: Date) => db.one<{ activated: boolean }>`
   select activate_account(${userId}, ${at}) as activated`

@@ -45,15 +45,17 @@ export async function readLink(
   token: string,
 ): Promise<LinkHolder> {
   const holder = await readUserToken(db, purpose, tokenHash(token), ports.clock.now())
-  if (!holder) throw invalid()
+  if (!holder) throw invalidLink()
   return holder
 }
 
 /** Uses a link up: exactly one of any number of callers gets past this. @throws ApiError 400 LINK_INVALID */
 export async function useLink({ db, ports }: AnyCtx, purpose: LinkPurpose, token: string): Promise<string> {
   const used = await useUserToken(db, purpose, tokenHash(token), ports.clock.now())
-  if (!used?.userId) throw invalid()
+  if (!used?.userId) throw invalidLink()
   return used.userId
 }
 
-const invalid = () => new ApiError('LINK_INVALID', 'the link is unknown, used or expired')
+/** The same for a link that is unknown, used, expired, or of no use to its owner any more. */
+export const invalidLink = (): ApiError =>
+  new ApiError('LINK_INVALID', 'the link is unknown, used or expired')

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { tokenHash } from '@svc/proto'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
+import { withinLimit } from '../../../../kernel/limits.ts'
 import { aboutUser, newToken, startSession } from '../session/service.ts'
 import { findLoginAccount, type LoginAccount, openChallenge, upgradePasswordHash } from './queries.ts'
 import type { Login, LoginAnswer } from './schema.ts'
@@ -84,7 +85,7 @@ const wrong = () => new ApiError('INVALID_CREDENTIALS', 'e-mail or password is w
 async function refuse(ctx: LoginCtx, account: LoginAccount | undefined, reason: Reason): Promise<ApiError> {
   const about = account ? aboutUser(account) : { type: 'user', name: ctx.body.email }
   ctx.refused({ action: 'user.login', result: 'failure', ...about, details: { reason } })
-  await ignoringLimit(ctx.ports.limits.hit('login-account', { email: ctx.body.email }))
+  await withinLimit(ctx.ports.limits.hit('login-account', { email: ctx.body.email }))
   // Only who knows the password learns this much.
   if (reason === 'no association') {
     return new ApiError('CONTEXT_REQUIRED', 'partner or organization context required')
@@ -93,17 +94,6 @@ async function refuse(ctx: LoginCtx, account: LoginAccount | undefined, reason: 
 }
 
 async function slowDown({ body, ports }: LoginCtx): Promise<void> {
-  const fast = await ignoringLimit(ports.limits.check('login-account', { email: body.email }))
+  const fast = await withinLimit(ports.limits.check('login-account', { email: body.email }))
   if (!fast) await delay(slowedMs)
-}
-
-/** False where the limit was hit. */
-async function ignoringLimit(counted: Promise<void>): Promise<boolean> {
-  try {
-    await counted
-    return true
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'RATE_LIMITED') return false
-    throw error
-  }
 }

@@ -1,5 +1,5 @@
 import type { Db } from '../../../../kernel/tenancy.ts'
-import type { Holder } from '../session/queries.ts'
+import { type Holder, isDone } from '../session/queries.ts'
 
 export interface Challenged extends Holder {
   status: 'active' | 'invited' | 'disabled'
@@ -14,19 +14,17 @@ export interface Challenged extends Holder {
 export const tryChallenge = (db: Db, tokenHash: Buffer, at: Date, most: number) => db.one<Challenged>`
   select * from try_mfa_challenge(${tokenHash}, ${at}, ${most})`
 
-const yes = async (row: Promise<{ done: boolean } | undefined>) => (await row)?.done === true
-
 /** True for exactly one of any number of callers. */
 export const closeChallenge = (db: Db, tokenHash: Buffer) =>
-  yes(db.one`select close_mfa_challenge(${tokenHash}) as done`)
+  isDone(db.one`select close_mfa_challenge(${tokenHash}) as done`)
 
 /** RFC 6238 §5.2: true for exactly one of any number of uses of a step, and never for an older one. */
 export const useTotpStep = (db: Db, userId: string, step: number) =>
-  yes(db.one`select use_totp_step(${userId}, ${step}) as done`)
+  isDone(db.one`select use_totp_step(${userId}, ${step}) as done`)
 
 /** True for exactly one of any number of uses of a recovery code. */
 export const useRecoveryCode = (db: Db, userId: string, hash: Buffer) =>
-  yes(db.one`select use_recovery_code(${userId}, ${hash}) as done`)
+  isDone(db.one`select use_recovery_code(${userId}, ${hash}) as done`)
 
 export interface SecondFactor {
   mfaMethod: 'totp' | 'sms' | null
@@ -39,7 +37,7 @@ export const findSecondFactor = (db: Db, userId: string) => db.one<SecondFactor>
   select * from second_factor_of(${userId})`
 
 export const renewSecondFactor = (db: Db, userId: string, familyId: string, at: Date) =>
-  yes(db.one`select renew_second_factor(${userId}, ${familyId}, ${at}) as done`)
+  isDone(db.one`select renew_second_factor(${userId}, ${familyId}, ${at}) as done`)
 
 export interface PendingSetup {
   secret: Buffer
@@ -58,12 +56,12 @@ export const findPendingSetup = (db: Db, userId: string, at: Date) => db.one<Pen
 
 /** False when another set-up took this one's place, or it was confirmed already. */
 export const confirmSetup = (db: Db, userId: string, setup: PendingSetup, step: number, at: Date) =>
-  yes(db.one`select confirm_mfa_setup(${userId}, ${setup.secret}, ${step}, ${at}) as done`)
+  isDone(db.one`select confirm_mfa_setup(${userId}, ${setup.secret}, ${step}, ${at}) as done`)
 
 /** False when no factor is in force any more. */
 export const disableSecondFactor = (db: Db, userId: string, at: Date) =>
-  yes(db.one`select disable_second_factor(${userId}, ${at}) as done`)
+  isDone(db.one`select disable_second_factor(${userId}, ${at}) as done`)
 
 /** All codes before are void. False when no factor is in force any more. */
 export const replaceRecoveryCodes = (db: Db, userId: string, hashes: readonly Buffer[], at: Date) =>
-  yes(db.one`select replace_recovery_codes(${userId}, ${db.sql.array([...hashes])}, ${at}) as done`)
+  isDone(db.one`select replace_recovery_codes(${userId}, ${db.sql.array([...hashes])}, ${at}) as done`)

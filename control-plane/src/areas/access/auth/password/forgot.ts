@@ -5,7 +5,7 @@ import { type MailPorts, queueMail } from '../../../../engines/mail/queue.ts'
 import { enqueue } from '../../../../engines/schedule/queue/enqueue.ts'
 import { task } from '../../../../engines/schedule/queue/task.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
-import { ApiError } from '../../../../kernel/errors.ts'
+import { withinLimit } from '../../../../kernel/limits.ts'
 import { issueLink } from '../links/service.ts'
 import { findForgetful } from './queries.ts'
 import type { Accepted, ForgotPassword } from './schema.ts'
@@ -31,15 +31,8 @@ export const forgotTask = task<z.ZodObject<{ email: z.ZodString }>, ForgotPorts>
 type ForgotCtx = Ctx<Record<string, never>, unknown, ForgotPassword>
 
 /** Before the transaction: an account gets three mails an hour. Counted for addresses that nobody has, too, and never told. */
-export async function mayMail({ ports, body }: ForgotCtx): Promise<boolean> {
-  try {
-    await ports.limits.hit('forgot-password-account', { email: body.email })
-    return true
-  } catch (error) {
-    if (error instanceof ApiError && error.code === 'RATE_LIMITED') return false
-    throw error
-  }
-}
+export const mayMail = ({ ports, body }: ForgotCtx): Promise<boolean> =>
+  withinLimit(ports.limits.hit('forgot-password-account', { email: body.email }))
 
 /** Enqueues the same job for every address: neither words nor time tell whether it has an account. */
 export async function forgotPassword({ db, body }: ForgotCtx, allowed: boolean): Promise<Accepted> {

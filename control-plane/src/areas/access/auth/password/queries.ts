@@ -1,21 +1,13 @@
 import type { Db } from '../../../../kernel/tenancy.ts'
+import { isDone } from '../session/queries.ts'
 
 /** Null: the account has none (made by an identity provider, or invited). */
 export const findPassword = (db: Db, userId: string) => db.one<{ hash: string | null }>`
   select password_of(${userId}) as hash`
 
 /** False when the password that was checked is not the account's any more. */
-export const changePasswordHash = async (
-  db: Db,
-  userId: string,
-  checked: string,
-  hash: string,
-  at: Date,
-): Promise<boolean> =>
-  (
-    await db.one<{ done: boolean }>`
-    select change_password(${userId}, ${checked}, ${hash}, ${at}) as done`
-  )?.done === true
+export const changePasswordHash = (db: Db, userId: string, checked: string, hash: string, at: Date) =>
+  isDone(db.one`select change_password(${userId}, ${checked}, ${hash}, ${at}) as done`)
 
 /** What the tenants of an account ask of it; `tenants`: their names. */
 export interface Security {

@@ -1,8 +1,7 @@
 import type { Ctx } from '../../../../kernel/context.ts'
-import { ApiError } from '../../../../kernel/errors.ts'
 import { queueMail } from '../../../../engines/mail/queue.ts'
 import { type LinkHolder, setPassword } from '../links/queries.ts'
-import { readLink, useLink } from '../links/service.ts'
+import { invalidLink, readLink, useLink } from '../links/service.ts'
 import { endSessions } from '../session/queries.ts'
 import { aboutUser, homeOf } from '../session/service.ts'
 import type { ResetPassword } from './schema.ts'
@@ -20,7 +19,7 @@ export interface Chosen {
 export async function checkReset(ctx: ResetCtx): Promise<Chosen> {
   const holder = await readLink(ctx, 'reset_password', ctx.body.token)
   // Who was disabled since gets nothing by it, and is told nothing.
-  if (holder.status !== 'active') throw new ApiError('LINK_INVALID', 'the link is unknown, used or expired')
+  if (holder.status !== 'active') throw invalidLink()
   return { holder, hash: await hashChosen(ctx, holder, ctx.body.password) }
 }
 

@@ -1,6 +1,5 @@
 import type { Db } from '../../../../kernel/tenancy.ts'
-
-const yes = async (row: Promise<{ done: boolean } | undefined>) => (await row)?.done === true
+import { isDone } from '../session/queries.ts'
 
 export const beginPhoneCheck = (
   db: Db,
@@ -18,14 +17,14 @@ export const tryPhoneCode = (db: Db, userId: string, at: Date, most: number) => 
 
 /** True for exactly one of any number of uses. */
 export const usePhoneCode = (db: Db, userId: string, hash: Buffer) =>
-  yes(db.one`select use_phone_code(${userId}, ${hash}) as done`)
+  isDone(db.one`select use_phone_code(${userId}, ${hash}) as done`)
 
 export const setPhone = (db: Db, userId: string, phone: string, at: Date) => db.one`
   select set_phone(${userId}, ${phone}, ${at})`
 
 /** False when the number is not verified or another factor is in force. */
 export const enableSmsFactor = (db: Db, userId: string, hashes: readonly Buffer[], at: Date) =>
-  yes(db.one`select enable_sms_factor(${userId}, ${db.sql.array([...hashes])}, ${at}) as done`)
+  isDone(db.one`select enable_sms_factor(${userId}, ${db.sql.array([...hashes])}, ${at}) as done`)
 
 export interface SmsChallenge {
   id: string
@@ -41,4 +40,4 @@ export const findSmsChallenge = (db: Db, tokenHash: Buffer, at: Date) => db.one<
   select * from sms_challenge(${tokenHash}, ${at})`
 
 export const setChallengeCode = (db: Db, tokenHash: Buffer, hash: Buffer, at: Date, until: Date) =>
-  yes(db.one`select set_challenge_code(${tokenHash}, ${hash}, ${at}, ${until}) as done`)
+  isDone(db.one`select set_challenge_code(${tokenHash}, ${hash}, ${at}, ${until}) as done`)

@@ -1,6 +1,5 @@
 import type { Db } from '../../../../kernel/tenancy.ts'
-
-const yes = async (row: Promise<{ done: boolean } | undefined>) => (await row)?.done === true
+import { isDone } from '../session/queries.ts'
 
 export interface NewAccount {
   id: string
@@ -12,11 +11,13 @@ export interface NewAccount {
 
 /** False when somebody has this address already; then nothing is changed. */
 export const insertAccount = (db: Db, { id, email, name, hash, at }: NewAccount) =>
-  yes(db.one`select register_account(${id}, ${email}, ${name}, ${hash}, ${at}) as done`)
+  isDone(db.one`select register_account(${id}, ${email}, ${name}, ${hash}, ${at}) as done`)
 
 /** False when another partner has this slug. */
 export const insertPartner = (db: Db, partner: { id: string; name: string; slug: string; at: Date }) =>
-  yes(db.one`select register_partner(${partner.id}, ${partner.name}, ${partner.slug}, ${partner.at}) as done`)
+  isDone(
+    db.one`select register_partner(${partner.id}, ${partner.name}, ${partner.slug}, ${partner.at}) as done`,
+  )
 
 /** What is done after it can be undone alone. */
 export const beginAttempt = (db: Db) => db.run`savepoint attempt`

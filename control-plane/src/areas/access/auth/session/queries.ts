@@ -1,6 +1,10 @@
 import type { Db } from '../../../../kernel/tenancy.ts'
 import type { Me } from './schema.ts'
 
+/** What a function answers that does something to one of any number of callers, or to none. */
+export const isDone = async (row: Promise<{ done: boolean } | undefined>): Promise<boolean> =>
+  (await row)?.done === true
+
 /** Whom a session is opened for, and the tenant that the audit log files it under. */
 export interface Holder {
   id: string

@@ -30,19 +30,23 @@ export const Refresh = z
   .optional()
 export type Refresh = z.output<typeof Refresh>
 
+export const UserStatus = z.enum(['active', 'invited', 'disabled'])
+
+/** What an account says of its factors and its times, to itself and to its tenants (interface §User). */
+export const accountFacts = {
+  mfaEnabled: z.boolean(),
+  mfaMethod: z.enum(['totp', 'sms']).nullable(),
+  phoneVerified: z.boolean(),
+  phoneLast4: z.string().nullable(),
+  lastLoginAt: z.date().nullable(),
+  passwordChangedAt: z.date().nullable(),
+  createdAt: z.date(),
+  updatedAt: z.date(),
+}
+
 export const Me = z
   .object({
-    user: Account.extend({
-      status: z.enum(['active', 'invited', 'disabled']),
-      mfaEnabled: z.boolean(),
-      mfaMethod: z.enum(['totp', 'sms']).nullable(),
-      phoneVerified: z.boolean(),
-      phoneLast4: z.string().nullable(),
-      lastLoginAt: z.date().nullable(),
-      passwordChangedAt: z.date().nullable(),
-      createdAt: z.date(),
-      updatedAt: z.date(),
-    }),
+    user: Account.extend({ status: UserStatus, ...accountFacts }),
     permissions: z.array(z.string()).describe('`resource:action`; `*:*` is all'),
     platformAdmin: z.boolean().describe('Administers the platform itself'),
     mfaEnrollmentRequired: z

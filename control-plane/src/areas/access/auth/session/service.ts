@@ -109,13 +109,25 @@ export async function logOut(ctx: Ctx<unknown>): Promise<undefined> {
   return undefined
 }
 
-/** @throws ApiError 403 for a user who belongs to no partner and no organization any more (interface §Authentication 11) */
-export async function whoAmI(ctx: Ctx<unknown>): Promise<Me | undefined> {
-  const { caller, db } = ctx
-  if (!caller.membership && !caller.platformAdmin) {
+/**
+ * The person who calls, as long as they belong to something (interface §Authentication 11).
+ *
+ * @throws ApiError 403 for an API key, and for a user who belongs to no partner and no organization any more
+ */
+export function requireMember(ctx: Pick<Ctx, 'caller'>): ReturnType<typeof requireUser> {
+  if (!ctx.caller.membership && !ctx.caller.platformAdmin) {
     throw new ApiError('CONTEXT_REQUIRED', 'partner or organization context required')
   }
-  const user = await findOwnAccount(db, requireUser(ctx).id)
+  return requireUser(ctx)
+}
+
+/** The caller's own account. @throws ApiError 403 as {@link requireMember} */
+export const ownAccount = (ctx: Pick<Ctx, 'caller' | 'db'>) => findOwnAccount(ctx.db, requireMember(ctx).id)
+
+/** @throws ApiError 403 as {@link requireMember} */
+export async function whoAmI(ctx: Ctx<unknown>): Promise<Me | undefined> {
+  const { caller } = ctx
+  const user = await ownAccount(ctx)
   return (
     user && {
       user,

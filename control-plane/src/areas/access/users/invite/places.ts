@@ -1,13 +1,10 @@
-import { ApiError } from '../../../../kernel/errors.ts'
+import { ApiError, wrongField } from '../../../../kernel/errors.ts'
 import type { Db } from '../../../../kernel/tenancy.ts'
 import type { Owner } from '../../roles/tree/service.ts'
 import type { InviteUser } from '../schema.ts'
 import { knownGroups, knownOrganizations, knownSites } from './queries.ts'
 
 type Limits = Pick<InviteUser, 'orgAccess' | 'orgIds' | 'siteIds' | 'deviceGroupIds'>
-
-const refuse = (field: keyof Limits, message: string) =>
-  new ApiError('VALIDATION_ERROR', 'the request is not valid', { details: [{ in: 'body', field, message }] })
 
 /**
  * Does the body have the form that its role asks for (interface §Users)?
@@ -17,17 +14,18 @@ const refuse = (field: keyof Limits, message: string) =>
 export function requireForm({ orgId }: Owner, body: Limits): void {
   if (orgId !== null) {
     for (const field of ['orgAccess', 'orgIds'] as const) {
-      if (body[field] !== undefined) throw refuse(field, 'goes with a role of the partner')
+      if (body[field] !== undefined) throw wrongField(field, 'goes with a role of the partner')
     }
     return
   }
   for (const field of ['siteIds', 'deviceGroupIds'] as const) {
-    if (body[field] !== undefined) throw refuse(field, 'goes with a role of an organization')
+    if (body[field] !== undefined) throw wrongField(field, 'goes with a role of an organization')
   }
-  if (body.orgAccess === undefined) throw refuse('orgAccess', 'is missing: the role is one of the partner')
+  if (body.orgAccess === undefined)
+    throw wrongField('orgAccess', 'is missing: the role is one of the partner')
   if (body.orgAccess === 'selected' && !body.orgIds)
-    throw refuse('orgIds', 'is missing: orgAccess is selected')
-  if (body.orgAccess !== 'selected' && body.orgIds) throw refuse('orgIds', 'goes with orgAccess selected')
+    throw wrongField('orgIds', 'is missing: orgAccess is selected')
+  if (body.orgAccess !== 'selected' && body.orgIds) throw wrongField('orgIds', 'goes with orgAccess selected')
 }
 
 /**

@@ -1,24 +1,4 @@
 import type { Db } from '../../../../kernel/tenancy.ts'
-import type { Profile } from './schema.ts'
-
-export type OwnAccount = Pick<
-  Profile,
-  | 'id'
-  | 'email'
-  | 'name'
-  | 'avatarUrl'
-  | 'status'
-  | 'mfaEnabled'
-  | 'mfaMethod'
-  | 'phoneVerified'
-  | 'phoneLast4'
-  | 'lastLoginAt'
-  | 'passwordChangedAt'
-  | 'createdAt'
-  | 'updatedAt'
->
-
-export const findOwnAccount = (db: Db, id: string) => db.one<OwnAccount>`select * from own_account(${id})`
 
 /** What is undefined stays. */
 export const changeOwnProfile = (

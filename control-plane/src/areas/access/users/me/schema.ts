@@ -1,23 +1,12 @@
 import { z } from 'zod'
+import { notEmpty } from '../../../../kernel/changed.ts'
 import { label, text } from '../../../../kernel/text.ts'
-import { OrgAccess, UserStatus } from '../schema.ts'
+import { account, OrgAccess } from '../schema.ts'
 
 /** The caller's own profile, and what this login is for. */
 export const Profile = z
   .object({
-    id: z.uuid(),
-    email: z.string(),
-    name: z.string(),
-    status: UserStatus,
-    avatarUrl: z.string().nullable(),
-    mfaEnabled: z.boolean(),
-    mfaMethod: z.enum(['totp', 'sms']).nullable(),
-    phoneVerified: z.boolean(),
-    phoneLast4: z.string().nullable(),
-    lastLoginAt: z.date().nullable(),
-    passwordChangedAt: z.date().nullable(),
-    createdAt: z.date(),
-    updatedAt: z.date(),
+    ...account,
     scope: z
       .enum(['system', 'partner', 'organization'])
       .describe('What this login is for; `system`: the platform itself'),
@@ -48,7 +37,7 @@ export const UpdateProfile = z
     ),
   })
   .partial()
-  .refine((body) => Object.keys(body).length > 0, 'must say what to change')
+  .refine(...notEmpty)
   .meta({
     id: 'UpdateProfile',
     examples: [{ name: 'Kim Lee' }, { avatarUrl: 'https://cdn.example/kim.png' }],

@@ -1,14 +1,12 @@
 import type { Caller, Ctx } from '../../../../kernel/context.ts'
-import { ApiError } from '../../../../kernel/errors.ts'
-import { requireUser } from '../../auth/session/service.ts'
-import { changeOwnProfile, findOwnAccount } from './queries.ts'
+import { ownAccount, requireMember } from '../../auth/session/service.ts'
+import { changeOwnProfile } from './queries.ts'
 import type { Profile, UpdateProfile } from './schema.ts'
 
 /** @throws ApiError 403 for an API key, and for an account that belongs to nothing any more (interface §Authentication 11) */
 export async function ownProfile(ctx: Ctx<unknown>): Promise<Profile | undefined> {
-  const { caller, db } = ctx
-  const { id } = requireMember(ctx)
-  const account = await findOwnAccount(db, id)
+  const { caller } = ctx
+  const account = await ownAccount(ctx)
   return (
     account && {
       ...account,
@@ -25,13 +23,6 @@ export async function changeProfile(ctx: Ctx<unknown, unknown, UpdateProfile>): 
   await changeOwnProfile(ctx.db, id, ctx.body, ctx.ports.clock.now())
   ctx.audited({ type: 'user', id, name: email, details: { ...ctx.body } })
   return ownProfile(ctx)
-}
-
-function requireMember(ctx: Ctx<unknown, unknown, unknown>) {
-  if (!ctx.caller.membership && !ctx.caller.platformAdmin) {
-    throw new ApiError('CONTEXT_REQUIRED', 'partner or organization context required')
-  }
-  return requireUser(ctx)
 }
 
 const nothing = {

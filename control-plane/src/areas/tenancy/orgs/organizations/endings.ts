@@ -13,8 +13,8 @@ function tellEverybody({ ports, after }: Ending): void {
   after(() => ports.apiKeys.changed())
 }
 
-/** What is in the way of going on: logins end and devices are turned out; both come back when the tenant does. For the audit row. */
-export async function suspend(ctx: Ending, tenant: Tenant): Promise<{ devices: number }> {
+/** Logins end and devices are turned out; both come back when the tenant does. For the audit row. */
+async function suspend(ctx: Ending, tenant: Tenant): Promise<{ devices: number }> {
   const { db, ports } = ctx
   await endTenantSessions(db, tenant.partnerId, tenant.orgId, 'tenant suspended', ports.clock.now())
   const devices = await turnOut(db, tenant)
@@ -22,8 +22,15 @@ export async function suspend(ctx: Ending, tenant: Tenant): Promise<{ devices: n
   return { devices }
 }
 
-/** A tenant goes on: its people may log in again, its devices come back by themselves. */
-export const resume = (ctx: Ending): void => tellEverybody(ctx)
+/**
+ * What a change of a tenant's status brings with it, for the audit row. One that goes on again has its people log in, and its devices
+ * come back by themselves.
+ */
+export async function turn(ctx: Ending, tenant: Tenant, wasUsable: boolean, isUsable: boolean) {
+  if (wasUsable && !isUsable) return suspend(ctx, tenant)
+  if (!wasUsable && isUsable) tellEverybody(ctx)
+  return {}
+}
 
 /**
  * Gives up an organization, or a partner with all of its organizations, in this transaction. Logins, API keys, enrollment keys and

@@ -1,12 +1,12 @@
 import { v7 as uuid } from 'uuid'
-import { changed } from '../../../../kernel/changed.ts'
+import { requireAllOrganizations } from '../../../../kernel/access.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
-import { ApiError } from '../../../../kernel/errors.ts'
-import type { Db, Scope } from '../../../../kernel/tenancy.ts'
+import { ApiError, wrongField } from '../../../../kernel/errors.ts'
+import type { Db } from '../../../../kernel/tenancy.ts'
 import { giveBuiltInRoles } from '../../../access/roles/built-in/service.ts'
-import { handedDown, lockedFields, merge } from '../settings/merge.ts'
+import { handedDown, lockedFields, withChanges } from '../settings/merge.ts'
 import { slugOf, slugTaken } from '../slug.ts'
-import { giveUp, resume, suspend } from './endings.ts'
+import { giveUp, turn } from './endings.ts'
 import {
   findOrganization,
   findOwner,
@@ -35,7 +35,7 @@ export async function createOrganization(
   ctx: Ctx<Record<string, never>, unknown, CreateOrganization>,
 ): Promise<Organization> {
   const { db, body } = ctx
-  const partnerId = partnerWithAllOrganizations(db.scope)
+  const partnerId = requireAllOrganizations(db.scope)
   await requireRoom(db, partnerId)
   const slug = body.slug ?? slugOf(body.name)
   const organization = await insertOrganization(db, { ...body, id: uuid(), partnerId, slug })
@@ -44,12 +44,6 @@ export async function createOrganization(
   await giveBuiltInRoles(db, { partnerId, orgId: id })
   ctx.audited({ type: 'organization', id, name, partnerId, orgId: id })
   return shown(organization)
-}
-
-/** Who sees only some organizations must not make, or end, one that they would not see (interface §Authentication 11). */
-function partnerWithAllOrganizations(scope: Scope): string {
-  if (scope.kind === 'tenant' && scope.orgs === 'all') return scope.partnerId
-  throw new ApiError('FULL_ACCESS_REQUIRED', 'full partner organization access required')
 }
 
 async function requireRoom(db: Db, partnerId: string): Promise<void> {
@@ -88,9 +82,7 @@ function requireAllowed(
 
 function requireOrder({ contractStart, contractEnd }: Pick<Organization, 'contractStart' | 'contractEnd'>) {
   if (!contractStart || !contractEnd || contractStart <= contractEnd) return
-  throw new ApiError('VALIDATION_ERROR', 'the request is not valid', {
-    details: [{ in: 'body', field: 'contractEnd', message: 'must not be before contractStart' }],
-  })
+  throw wrongField('contractEnd', 'must not be before contractStart')
 }
 
 const isUsable = ({ status }: Pick<Organization, 'status'>) => status === 'active' || status === 'trial'
@@ -111,29 +103,14 @@ export async function changeOrganization(
   if (body.slug !== undefined && (await isSlugTaken(db, before, body.slug))) {
     throw slugTaken('organization', body.slug, body)
   }
-  const { settings, ...plain } = body
-  const wanted = changed({ ...before, settings: merge(before.settings, settings ?? {}) }, plain)
+  const wanted = withChanges(before, body)
   requireOrder(wanted)
   const after = await updateOrganization(db, wanted)
   if (!after) throw new Error(`organization ${before.id} vanished while its row was locked`)
   const { id, partnerId, name } = after
-  const turned = await turn(ctx, before, after)
+  const turned = await turn(ctx, { partnerId, orgId: id }, isUsable(before), isUsable(after))
   ctx.audited({ type: 'organization', id, name, partnerId, orgId: id, details: { ...body, ...turned } })
   return shown(after)
-}
-
-/** What a change of status brings with it. */
-async function turn(
-  ctx: Pick<Ctx, 'db' | 'ports' | 'after'>,
-  before: OrganizationRow,
-  after: OrganizationRow,
-) {
-  if (isUsable(before) === isUsable(after)) return {}
-  if (isUsable(after)) {
-    resume(ctx)
-    return {}
-  }
-  return suspend(ctx, { partnerId: after.partnerId, orgId: after.id })
 }
 
 /**
@@ -145,7 +122,7 @@ export async function endOrganization(ctx: Ctx<{ id: string }>): Promise<{ succe
   const { db, params } = ctx
   const organization = await findOrganization(db, params.id)
   if (!organization) return undefined
-  partnerWithAllOrganizations(db.scope)
+  requireAllOrganizations(db.scope)
   const { id, partnerId, name } = organization
   const details = await giveUp(ctx, { partnerId, orgId: id })
   if (!details) return undefined

@@ -1,10 +1,9 @@
 import { v7 as uuid } from 'uuid'
-import { changed } from '../../../../kernel/changed.ts'
+import { requireAllOrganizations } from '../../../../kernel/access.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
-import { ApiError } from '../../../../kernel/errors.ts'
 import { giveBuiltInRoles } from '../../../access/roles/built-in/service.ts'
-import { giveUp, resume, suspend } from '../organizations/endings.ts'
-import { merge } from '../settings/merge.ts'
+import { giveUp, turn } from '../organizations/endings.ts'
+import { merge, withChanges } from '../settings/merge.ts'
 import { slugOf, slugTaken } from '../slug.ts'
 import {
   closePartner,
@@ -34,9 +33,7 @@ export async function changeOwnPartner(
   const { db, body, caller } = ctx
   const { membership } = caller
   if (membership?.kind !== 'partner') return undefined
-  if (db.scope.kind !== 'tenant' || db.scope.orgs !== 'all') {
-    throw new ApiError('FULL_ACCESS_REQUIRED', 'full partner organization access required')
-  }
+  requireAllOrganizations(db.scope)
   const before = await lockPartner(db, membership.id)
   if (!before) return undefined
   const after = await updatePartner(db, withChanges(before, body))
@@ -48,10 +45,6 @@ export async function changeOwnPartner(
     details: { ...body },
   })
   return after
-}
-
-function withChanges(before: Partner, { settings, ...plain }: UpdatePartner): Partner {
-  return changed({ ...before, settings: merge(before.settings, settings ?? {}) }, plain)
 }
 
 /**
@@ -90,8 +83,7 @@ export async function changePartner(
   }
   const after = await updatePartner(db, withChanges(before, body))
   if (!after) throw new Error(`partner ${before.id} vanished while its row was locked`)
-  const turned = isUsable(before) && !isUsable(after) ? await suspend(ctx, { partnerId: after.id }) : {}
-  if (!isUsable(before) && isUsable(after)) resume(ctx)
+  const turned = await turn(ctx, { partnerId: after.id }, isUsable(before), isUsable(after))
   ctx.audited({ type: 'partner', id: after.id, name: after.name, details: { ...body, ...turned } })
   return after
 }

@@ -1,3 +1,4 @@
+import { changed, type Changes } from '../../../../kernel/changed.ts'
 import type { Settings } from './schema.ts'
 
 /** Of the tenant itself, and so not handed down. */
@@ -20,6 +21,12 @@ export function merge(stored: Settings, change: Settings): Settings {
   }
   return merged
 }
+
+/** A tenant with what a body changes of it: its settings field by field, what else it names as a whole. */
+export const withChanges = <T extends { settings: Settings }>(
+  before: T,
+  { settings = {}, ...plain }: { settings?: Settings | undefined } & Changes<Omit<T, 'settings'>>,
+): T => changed<T>({ ...before, settings: merge(before.settings, settings) }, plain as Changes<T>)
 
 /** Paths of all fields, such as `security.requireMfa`; also of those that are null. */
 export const pathsOf = (settings: Settings, within = ''): string[] =>
