@@ -1,17 +1,31 @@
+import { randomInt } from 'node:crypto'
 import { createServer } from 'node:net'
 import { ServiceFailure } from './child.ts'
 
+/**
+ * Below what systems give to outgoing connections and to whoever asks for any port (Linux from 32,768, others from 49,152): a port
+ * from here stays free until it is used, but for the rare other who draws the same.
+ */
+const [lowest, highest] = [20_000, 32_767]
+const draws = 50
+
 /** A loopback port that nobody uses now. It may be taken before it is used: see `onFreePort`. */
-export function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer()
-    server.once('error', reject)
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address()
-      server.close(() => resolve(typeof address === 'object' && address ? address.port : 0))
-    })
-  })
+export async function freePort(): Promise<number> {
+  for (let drawn = 1; drawn <= draws; drawn++) {
+    const port = randomInt(lowest, highest + 1)
+    if (await isFree(port)) return port
+  }
+  throw new Error(`none of ${draws} ports between ${lowest} and ${highest} is free`)
 }
+
+const isFree = (port: number) =>
+  new Promise<boolean>((resolve, reject) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'EADDRINUSE' ? resolve(false) : reject(error),
+    )
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)))
+  })
 
 const portTaken = /address already in use|could not create any TCP\/IP sockets/i
 
