@@ -23,6 +23,8 @@ function project(name: string, testTimeout: number, hookTimeout: number) {
       include: [unit ? '**/*.test.ts' : own, ...stand],
       exclude: [...outside, ...(unit ? suffixes.map(files) : []), ...(foreignMissing ? [foreign] : [])],
       isolate: !shareModules,
+      // Mostly they wait for programs of their own: more of them than cores keep these busy.
+      ...(name === 'e2e' && { maxWorkers: 3, sequence: { groupOrder: 1 } }),
       testTimeout,
       hookTimeout,
       globalSetup: unit ? [] : ['tools/vitest/services.ts'],
@@ -35,12 +37,15 @@ export default defineConfig({
     // Native addons may crash in worker threads.
     pool: 'forks',
     maxWorkers: 2,
+    // Whoever polls waits for what must be so: a second, the default, is little on a machine that others use.
+    expect: { poll: { timeout: 20_000 } },
     reporters: [process.env['CI'] ? 'dot' : 'default', './tools/vitest/tally.ts'],
     projects: [
-      project('unit', 10_000, 60_000),
+      project('unit', 30_000, 60_000),
       project('db', 30_000, 60_000),
       project('redis', 30_000, 60_000),
-      project('e2e', 120_000, 120_000),
+      // Six times what the longest takes on a machine that nobody else uses.
+      project('e2e', 240_000, 240_000),
     ],
   },
 })

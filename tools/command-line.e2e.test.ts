@@ -1,12 +1,19 @@
 import { spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { compile, root } from './bundle.mjs'
+import { flawsOf } from './log/lines.ts'
 
-const root = join(import.meta.dirname, '..')
+// Inside the repository, where programs find the packages that no bundle holds.
+mkdirSync(join(root, '.svc'), { recursive: true })
+const folder = mkdtempSync(join(root, '.svc/command-line-'))
+afterAll(() => rmSync(folder, { recursive: true }))
 
-/** Runs a program of ours from its source, as npm does. */
+/** Runs a program of ours, compiled: from its source each run would take seconds of a processor. */
 function run(command: string, env: Record<string, string>) {
-  const child = spawn(join(root, 'node_modules/.bin/tsx'), command.split(' '), {
+  const [source = '', ...args] = command.split(' ')
+  const child = spawn(process.execPath, [join(folder, `${source}.mjs`), ...args], {
     cwd: root,
     env: { ...process.env, ...env },
   })
@@ -29,11 +36,25 @@ const refused: [command: string, code: number, line: string, env?: Record<string
   ['tools/release/main.ts build --versoin 1', 1, 'Unknown option '],
   ['tools/platform-admin/main.ts --remov x', 1, 'Unknown option '],
   ['tools/platform-admin/main.ts x', 1, 'DATABASE_URL is not ', { DATABASE_URL: 'foo' }],
+  ['tools/svc-admin/main.ts check', 1, 'No server is running on ', { SVC_DATA: '/nowhere' }],
   ['control-plane/src/admin.ts chek', 1, 'there is no command chek'],
   ['control-plane/src/admin.ts check --foo', 1, 'Unknown option '],
   ['control-plane/src/admin.ts check a b', 1, 'check takes no b'],
-  ['edge-gateway/src/main.ts --workrs 2', 78, 'Unknown option '],
 ]
+
+const helps = [
+  'bench/src/main.ts',
+  'agent-sim/test/proofs/run.ts',
+  'control-plane/src/admin.ts check --help',
+  'tools/svc-admin/main.ts --help',
+]
+const misused = 'edge-gateway/src/main.ts --workrs 2'
+
+beforeAll(async () => {
+  const commands = [...refused.map(([command]) => command), ...helps, misused]
+  const sources = commands.map((command) => command.split(' ', 1)[0] ?? '')
+  await compile(Object.fromEntries(sources.map((source) => [source, source])), folder)
+}, 60_000)
 
 test.concurrent.for(refused)(
   '%s is refused in one line',
@@ -47,12 +68,19 @@ test.concurrent.for(refused)(
   },
 )
 
-test.concurrent.for([
-  'bench/src/main.ts',
-  'agent-sim/test/proofs/run.ts',
-  'control-plane/src/admin.ts check --help',
-])('%s says what there is', { timeout: 30_000 }, async (command, { expect }) => {
+test.concurrent.for(helps)('%s says what there is', { timeout: 30_000 }, async (command, { expect }) => {
   const { code, stdout, stderr } = await run(command, {})
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout.split('\n').length).toBeGreaterThan(4)
+})
+
+test('a server that is misused says so in one line of its log', { timeout: 30_000 }, async () => {
+  const { code, stdout, stderr } = await run(misused, {})
+  expect({ code, stderr }).toEqual({ code: 78, stderr: '' })
+  expect(flawsOf(stdout)).toEqual([])
+  expect(JSON.parse(stdout)).toMatchObject({
+    level: 'fatal',
+    event: 'process.failed',
+    msg: expect.stringMatching(/^Unknown option /),
+  })
 })

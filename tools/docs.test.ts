@@ -49,8 +49,8 @@ test('every link between pages leads to a file', () => {
 test('every promise names the tests that hold it, and they exist', () => {
   const rows = read('ARCHITECTURE.md')
     .split('\n')
-    .filter((line) => /^\| P\d+ \|/.test(line))
-  expect(rows).toHaveLength(12)
+    .filter((line) => line.endsWith('.test.ts` |'))
+  expect(rows.filter((line) => /^\| P\d+ \|/.test(line))).toHaveLength(12)
   for (const row of rows) {
     const files = [...row.matchAll(/`([^`]+\.test\.ts)`/g)].map(([, file]) => file ?? '')
     expect(files.length, row).toBeGreaterThan(0)

@@ -31,6 +31,24 @@ it('takes a new interval from an answer at a new phase', async () => {
   expect(device.wire.end.of('heartbeat')).toHaveLength(3)
 })
 
+it('draws each interval anew, a fifth more or less, so that no fleet keeps to a common beat', async () => {
+  const device = await new Device().live()
+  const { end } = device.wire
+  await device.clock.advance(29_999)
+  for (const [random, ms] of [
+    [0, 48_000],
+    [1, 72_000],
+    [0.5, 60_000],
+  ] as const) {
+    device.random = random
+    const before = end.of('heartbeat').length
+    await device.clock.advance(1) // the beat from which the interval counts
+    end.say({ heartbeatAck: {} })
+    await device.clock.advance(ms - 1)
+    expect(end.of('heartbeat')).toHaveLength(before + 1)
+  }
+})
+
 it('draws a new heartbeat phase on every connection and presents its resume token', async () => {
   const device = await new Device().start()
   device.wire.admit({ resumeToken: Buffer.from('token') })
@@ -141,8 +159,31 @@ it('does not wait out an old delay after the network changed', async () => {
   }
   const before = device.wire.ends.length
   device.agent.networkChanged()
-  await device.clock.advance(3_000)
+  await device.clock.advance(1_000)
   expect(device.wire.ends).toHaveLength(before + 1)
+})
+
+it('asks after the network changed whether its connection is one, and leaves it when nobody answers', async () => {
+  const device = await new Device().live()
+  device.agent.networkChanged()
+  await device.clock.advance(0)
+  expect(device.wire.ends[0]?.of('heartbeat')).toHaveLength(1)
+  device.wire.end.say({ heartbeatAck: {} })
+  await device.clock.advance(10_000)
+  expect(device.wire.ends).toHaveLength(1)
+  device.agent.networkChanged()
+  await device.clock.advance(3_000)
+  expect(device.wire.ends[0]?.closedWith).toBe('KEEPALIVE_TIMEOUT')
+  expect(device.wire.ends).toHaveLength(2)
+})
+
+it('gives up after the network changed what it had begun to connect over the old one', async () => {
+  const device = await new Device().start()
+  device.wire.end.open()
+  device.agent.networkChanged()
+  await device.clock.advance(1_000)
+  expect(device.wire.ends[0]?.closedWith).toBe('PEER_CLOSED')
+  expect(device.wire.ends).toHaveLength(2)
 })
 
 it('sends inventory until it is acked, and then only what changed', async () => {
@@ -163,6 +204,18 @@ it('sends inventory until it is acked, and then only what changed', async () => 
   expect(JSON.parse(Buffer.from(result?.result ?? []).toString())).toEqual({
     collected: ['hardware', 'disks'],
   })
+})
+
+it('tells when inventory was collected by the time of the server, though that was before it knew it', async () => {
+  const device = await new Device().start()
+  const collectedAt = device.clock.now()
+  await device.clock.advance(5_000)
+  const year = 365 * 86_400_000
+  const end = device.wire.admit({ serverTimeMs: device.clock.now() + year })
+  expect(end.of('inventory').map(({ collectedAtMs }) => collectedAtMs)).toEqual([
+    collectedAt + year,
+    collectedAt + year,
+  ])
 })
 
 it('sends what an earlier server never acks ever more seldom, and at once to the next one', async () => {

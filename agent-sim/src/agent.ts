@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto'
 import { type CloseReason, protocol, svc } from '@svc/proto'
 import type { Behaviour, Context, Done } from './behaviours/behaviour.ts'
 import type { Clock, Random, Timer } from './clock.ts'
@@ -6,6 +7,8 @@ import type { Order } from './commands/order.ts'
 import { Work } from './commands/work.ts'
 import { Link, type UpBody } from './connection/link.ts'
 import type { Observe, UpdatePhaseName } from './events.ts'
+import type { Credential } from './identity/credential.ts'
+import { Renewal } from './identity/renewal.ts'
 import type { Ledger } from './ledger/ledger.ts'
 import { Heart } from './reports/heart.ts'
 import { Inventory } from './reports/inventory.ts'
@@ -18,6 +21,8 @@ import type { MakeUpdater, Updater } from './update/updater.ts'
 const stopWorkWithinMs = 5_000
 /** And before that, when an update is the reason, for them to end by themselves. */
 const restWithinMs = 10_000
+/** After the network changed, a connection on which nobody answers for so long is no connection. */
+const probeWithinMs = 1_500
 
 export interface AgentOptions {
   deviceId: string
@@ -28,12 +33,16 @@ export interface AgentOptions {
   clock: Clock
   random: Random
   observe: Observe
+  /** What it proves itself with; without it the transport has one token for ever. */
+  credential?: Credential
   /** What the server configured; without it, kept as long as this object. */
   config?: KeptConfig
   /** Without it every update is refused. */
   updater?: MakeUpdater
   /** The agent's file was replaced and the agent has made way: what is in its place is to be started. */
   replaced?: () => void
+  /** A test's: it takes its own clock for the server's. */
+  ownTime?: boolean
   /** Inventory is collected anew this often; 0: at the start and when asked only. */
   inventoryEveryMs?: number
   /** The agent ended for good: credential dead, device decommissioned. */
@@ -50,6 +59,9 @@ export class Agent {
   readonly #inventory: Inventory
   readonly #config: KeptConfig
   readonly #updater: Updater
+  readonly #renewal: Renewal | undefined
+  /** No other process has it, nor this one's next life. */
+  readonly #instanceId = randomUUID()
   #clockOffsetMs = 0
   #collecting: Timer | undefined
 
@@ -69,6 +81,8 @@ export class Agent {
       live: (welcome) => this.#live(welcome),
       received: (envelope) => this.#received(envelope),
       down: () => this.#down(),
+      otherCredential: () => options.credential?.refused() ?? false,
+      serverTime: (ms) => this.#learnTime(ms),
       stopped: (reason, text) => this.#ended(reason, text),
     })
     this.#heart = new Heart({
@@ -109,7 +123,20 @@ export class Agent {
       say: (updateStatus) => this.#sayUpdate(updateStatus),
       log,
       makeWay: () => void this.#makeWay(),
-      renew: () => this.#link.renew(),
+      renew: () => this.#link.renew('another version of the agent'),
+    })
+    this.#renewal = options.credential && this.#renewalOf(options.credential)
+  }
+
+  #renewalOf(credential: Credential): Renewal {
+    const { clock, random, observe } = this.#options
+    return new Renewal({
+      credential,
+      clock,
+      random,
+      send: (body) => this.#link.send(body),
+      reconnect: () => this.#link.renew('another token'),
+      trouble: (text) => observe({ kind: 'trouble', text }),
     })
   }
 
@@ -124,8 +151,15 @@ export class Agent {
     await this.#collect()
   }
 
+  /** Says something for another program of this device, on this connection; false when there is none. */
+  passOn(heartbeat: svc.v1.Heartbeat.$Properties): boolean {
+    return this.#link.send({ heartbeat })
+  }
+
+  /** This machine has other addresses, or slept: whoever is connected makes sure of it, and who is not waits no longer. */
   networkChanged(): void {
     this.#link.networkChanged()
+    this.#heart.probe(probeWithinMs)
   }
 
   /** Ends running commands, says goodbye. */
@@ -165,7 +199,8 @@ export class Agent {
   }
 
   #hello(resumeToken: Uint8Array): svc.v1.Hello.$Properties {
-    const { behaviour, ledger } = this.#options
+    const { behaviour, ledger, credential } = this.#options
+    const proof = credential?.proof()
     return {
       protocolMin: protocol.min,
       protocolMax: protocol.max,
@@ -175,11 +210,14 @@ export class Agent {
       bootId: behaviour.facts.bootId,
       resumeToken,
       ledgerHead: ledger.head,
+      instanceId: this.#instanceId,
+      ...(proof && { proof }),
     }
   }
 
   #live(welcome: svc.v1.Welcome): void {
     this.#learnTime(welcome.serverTimeMs)
+    this.#renewal?.connected(welcome.renewCredentialInMs)
     this.#heart.start(welcome.heartbeatIntervalMs, this.#updater.isFresh)
     this.#work.connected()
     this.#updater.connected()
@@ -188,6 +226,7 @@ export class Agent {
 
   #down(): void {
     this.#heart.stop()
+    this.#renewal?.disconnected()
     this.#work.disconnected()
     this.#inventory.disconnected()
   }
@@ -211,6 +250,8 @@ export class Agent {
       this.#inventory.acked(inventoryAck.kind, inventoryAck.hash ?? new Uint8Array())
     else if (updateOffer) this.#updater.offered(updateOffer)
     else if (configUpdate) void this.#configure(configUpdate)
+    else if (envelope.credentialStaged)
+      this.#renewal?.staged(envelope.credentialStaged.tokenSha256 ?? new Uint8Array())
   }
 
   async #configure(update: svc.v1.ConfigUpdate.$Properties): Promise<void> {
@@ -245,7 +286,10 @@ export class Agent {
 
   /** Expiry is written in server time; a host whose clock is wrong must still keep to it. */
   #learnTime(serverTimeMs: number): void {
-    if (serverTimeMs > 0) this.#clockOffsetMs = serverTimeMs - this.#options.clock.now()
+    if (serverTimeMs <= 0) return
+    const offsetMs = serverTimeMs - this.#options.clock.now()
+    if (this.#options.credential) this.#options.credential.offsetMs = offsetMs
+    if (!this.#options.ownTime) this.#clockOffsetMs = offsetMs
   }
 
   async #heartbeat(): Promise<svc.v1.Heartbeat.$Properties> {

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
 import { afterEach, beforeEach, expect, it } from 'vitest'
+import { bundle } from '../../tools/bundle.mjs'
 import { TestGateway } from '../test/gateway.ts'
 import { eventually, patient } from '../test/eventually.ts'
 
 patient()
 
-const main = fileURLToPath(new URL('main.ts', import.meta.url))
+const main = join(await bundle(), 'agent.mjs')
 let gateway: TestGateway
 let dir: string
 
@@ -25,9 +25,7 @@ afterEach(async () => {
 
 /** Starts the program; `finished` answers what it said and how it ended. */
 function run(args: string[], env: NodeJS.ProcessEnv = {}) {
-  const child = spawn(process.execPath, ['--import', 'tsx', main, ...args], {
-    env: { ...process.env, ...env },
-  })
+  const child = spawn(process.execPath, [main, ...args], { env: { ...process.env, ...env } })
   const said = { out: '', err: '' }
   child.stdout.on('data', (chunk: Buffer) => (said.out += chunk.toString()))
   child.stderr.on('data', (chunk: Buffer) => (said.err += chunk.toString()))

@@ -66,8 +66,12 @@ program
   .option('--prefix <text>', 'in front of each hostname', '')
   .option('--json', 'print one JSON object at the end, and no progress')
   .action(async (options) => {
-    const { runFleet } = await import('./cli/fleet.ts')
-    process.exitCode = await runFleet(options)
+    const [{ runFleet }, { testSwitches }] = await Promise.all([
+      import('./cli/fleet.ts'),
+      import('@svc/proto'),
+    ])
+    const { without } = testSwitches(process.env)
+    process.exitCode = await runFleet({ ...options, without })
   })
 
 const stateDir = () =>

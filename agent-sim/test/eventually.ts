@@ -4,4 +4,4 @@ import { expect, vi } from 'vitest'
 export const patient = () => vi.setConfig({ testTimeout: 40_000 })
 
 /** An expectation of what comes to be, sooner or later. */
-export const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 15_000, interval: 10 })
+export const eventually = <T>(read: () => T) => expect.poll(read, { timeout: 45_000, interval: 10 })

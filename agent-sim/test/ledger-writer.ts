@@ -4,7 +4,7 @@ import { systemClock } from '../src/clock.ts'
 
 /** Writes to the ledger in argv[2] until it is killed, and says on stdout what is durable: one line `state id` each. */
 const [, , dir = '', name = ''] = process.argv
-const ledger = await DiskLedger.open(dir, systemClock)
+const ledger = await DiskLedger.open(dir, systemClock, console.error)
 const say = (text: string) => process.stdout.write(`${text}\n`)
 say('open')
 

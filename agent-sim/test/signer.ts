@@ -3,13 +3,14 @@ import { randomUUID } from 'node:crypto'
 import { signCommand, svc } from '@svc/proto'
 import type { SigningKey } from '../src/commands/key-ring.ts'
 
-const pair = generateKeyPairSync('ed25519')
+/** Of the control plane that agents know by {@link signingKeys}. */
+export const signingPair = generateKeyPairSync('ed25519')
 
 /** What enrollment would tell the agent. */
 export const signingKeys: SigningKey[] = [
   {
     keyId: 'key-1',
-    publicKey: Buffer.from(String(pair.publicKey.export({ format: 'jwk' }).x), 'base64url').toString(
+    publicKey: Buffer.from(String(signingPair.publicKey.export({ format: 'jwk' }).x), 'base64url').toString(
       'base64',
     ),
   },
@@ -43,7 +44,7 @@ export function signed(
   }).finish()
   const command = {
     body,
-    signature: signCommand(body, pair.privateKey),
+    signature: signCommand(body, signingPair.privateKey),
     keyId: 'key-1',
     attempt: 1,
     ...frame,

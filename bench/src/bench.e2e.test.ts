@@ -28,7 +28,7 @@ function bench(args: string[], env: Record<string, string> = {}) {
 
 const small = ['--quick', '--rounds', '1', '--scale', '50']
 
-describe.skipIf(!findRedisServer())('a bench', { timeout: 180_000 }, () => {
+describe.skipIf(!findRedisServer())('a bench', () => {
   test('leaves a whole result behind, the same as it prints', async () => {
     const out = join(folder, 'fanout.json')
     const { code, stdout, stderr } = await bench(['fanout', ...small, '--json', '--out', out])

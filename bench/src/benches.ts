@@ -21,10 +21,25 @@ export const benches: Record<string, Entry> = {
     scale: { full: 1_000_000, quick: 50_000, of: 'devices' },
     load: async () => (await import('./api/list.ts')).list,
   },
+  audit: {
+    about: 'the audit log of one partner: pages by all kinds of filters, searches, figures (A7)',
+    scale: { full: 1_000_000, quick: 20_000, of: 'rows' },
+    load: async () => (await import('./api/audit.ts')).audit,
+  },
+  seal: {
+    about: 'a write of the audit log while rows are sealed, and while none are (A7)',
+    scale: { full: 300, quick: 100, of: 'writes a second' },
+    load: async () => (await import('./api/seal.ts')).seal,
+  },
   command: {
     about: 'a command, from the request over the device and back to the caller (G5)',
     scale: { full: 18_800, quick: 500, of: 'agents' },
     load: async () => (await import('./api/command.ts')).command,
+  },
+  logins: {
+    about: '/health while many log in at once (A6)',
+    scale: { full: 500, quick: 500, of: 'logins at once' },
+    load: async () => (await import('./api/logins.ts')).logins,
   },
   start: {
     about: 'npm start, second run, to the first request served (A5)',

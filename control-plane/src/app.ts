@@ -15,10 +15,12 @@ import { measure } from './kernel/measure.ts'
 import { healthRoutes, type Readiness } from './kernel/readiness.ts'
 import { bodyLimits, parseBody } from './kernel/json.ts'
 import { refuseOtherMethods } from './kernel/methods.ts'
-import { type Kernel, mount, pathsOf } from './kernel/mount.ts'
+import type { Kernel } from './kernel/kernel.ts'
+import { mount, pathsOf } from './kernel/mount.ts'
 import { openapi } from './kernel/openapi.ts'
 import { referencePage, referencePaths } from './kernel/reference.ts'
 import type { Route } from './kernel/route.ts'
+import { traceRequests } from './kernel/traces.ts'
 
 /** All paths of the interface but `/health` begin with this (interface §Versioning 1). */
 export const prefix = '/api/v1'
@@ -66,8 +68,8 @@ const secureHeaders = {
 } as const
 
 function secure(app: FastifyInstance) {
-  app.addHook('onRequest', (request, reply, done) => {
-    reply.headers(secureHeaders).header('x-request-id', request.id)
+  app.addHook('onRequest', (_request, reply, done) => {
+    reply.headers(secureHeaders)
     done()
   })
 }
@@ -110,7 +112,9 @@ export async function buildApp({
     frameworkErrors: (error: FastifyError, request, reply) => void answerErrors(error, request, reply),
   })
   app.decorateRequest('caller')
+  app.decorateRequest('calledAt', 0)
   app.decorateRequest('taken')
+  traceRequests(app, config.traceCallers, kernel.tracing)
   app.setErrorHandler(answerErrors)
   app.setNotFoundHandler(() => {
     throw new ApiError('NOT_FOUND', 'no such endpoint')

@@ -1,5 +1,5 @@
 import { BlockList, isIP } from 'node:net'
-import { releaseKey, SecretFileError, withSecretFiles } from '@svc/proto'
+import { isDecodable, releaseKey, SecretFileError, undecodable, withSecretFiles } from '@svc/proto'
 import { z } from 'zod'
 import { Pipeline } from './pipeline.ts'
 
@@ -12,19 +12,68 @@ const port = (value: number) => z.coerce.number().int().min(0).max(65_535).defau
 const flag = (value: boolean) => z.stringbool().default(value)
 const words = z.string().transform((text) => text.split(/[\s,]+/).filter(Boolean))
 
-/** `10.0.0.0/8, ::1`: the proxies whose word about client addresses is taken. */
-const Cidrs = words.transform((cidrs, context) => {
-  const list = new BlockList()
-  for (const cidr of cidrs) {
-    const [address = '', bits] = cidr.split('/')
-    const family = isIP(address)
-    const most = family === 4 ? 32 : 128
-    const prefix = bits === undefined ? most : Number(bits)
-    if (family === 0 || !Number.isInteger(prefix) || prefix < 0 || prefix > most) {
-      context.addIssue({ code: 'custom', message: `not an address or CIDR: ${cidr}` })
-    } else list.addSubnet(address, prefix, family === 4 ? 'ipv4' : 'ipv6')
+/** An address, or a range as its first address and the length of what is fixed; undefined: neither. */
+function readCidr(cidr: string) {
+  const [, address = '', bits] = /^([^/]*)(?:\/(\d{1,3}))?$/.exec(cidr) ?? []
+  const family = isIP(address)
+  const most = family === 4 ? 32 : 128
+  const prefix = bits === undefined ? most : Number(bits)
+  return family === 0 || prefix > most ? undefined : { address, prefix, family }
+}
+
+/** Whether it holds addresses of IPv4 in their form of IPv6. */
+function isMapped(text: string): boolean {
+  const range = readCidr(text)
+  if (range?.family !== 6) return false
+  const [held, all] = [new BlockList(), new BlockList()]
+  held.addSubnet(range.address, range.prefix, 'ipv6')
+  all.addSubnet('::ffff:0:0', 96, 'ipv6')
+  return held.check('::ffff:0:0', 'ipv6') || all.check(range.address, 'ipv6')
+}
+
+/** `10.0.0.0/8, ::1`: addresses, and ranges of them. @param least how many bits are fixed at least, of IPv4 and of IPv6 */
+const cidrs = (least: { 4: number; 6: number } = { 4: 0, 6: 0 }) =>
+  words.transform((texts, context) => {
+    const list = new BlockList()
+    for (const text of texts) {
+      const range = readCidr(text)
+      if (!range) context.addIssue({ code: 'custom', message: `not an address or CIDR: ${text}` })
+      else if (range.prefix < least[range.family === 4 ? 4 : 6])
+        context.addIssue({ code: 'custom', message: `is too much at once: ${text}` })
+      else list.addSubnet(range.address, range.prefix, range.family === 4 ? 'ipv4' : 'ipv6')
+    }
+    return list
+  })
+
+/** Addresses are compared as what they are: a range of IPv4 in its form of IPv6 would hold for none, or open all of it. */
+const unmapped = (least?: { 4: number; 6: number }) =>
+  words
+    .refine((texts) => !texts.some(isMapped), 'write addresses of IPv4 as such, without ::ffff:')
+    .transform((texts) => texts.join(' '))
+    .pipe(cidrs(least))
+
+/** `443, 8443, 9000-9100`: first and last of each range. Below 1024 there are other things than HTTP, but for its own two. */
+const Ports = words.transform((ranges, context) =>
+  ranges.map((range): [number, number] => {
+    const [, first = '', last = first] = /^(\d{1,5})(?:-(\d{1,5}))?$/.exec(range) ?? []
+    const [low, high] = [Number(first), Number(last)]
+    const usual = low === high && (low === 80 || low === 443)
+    if (first === '' || low > high || high > 65_535 || (low < 1_024 && !usual))
+      context.addIssue({ code: 'custom', message: `not 80, 443, or a port or range from 1024 on: ${range}` })
+    return [low, high]
+  }),
+)
+
+/** `10.0.0.53, [fd00::53]:5353`: name servers. */
+const Resolvers = words.transform((servers, context) => {
+  for (const server of servers) {
+    const [, bracketed, plain = '', port = '53'] =
+      /^(?:\[(.+)\]|([^[\]]+?))(?::(\d{1,5}))?$/.exec(server) ?? []
+    const known = bracketed === undefined ? isIP(plain) !== 0 || isIP(server) === 6 : isIP(bracketed) === 6
+    if (!known || Number(port) > 65_535 || Number(port) === 0)
+      context.addIssue({ code: 'custom', message: `not an address, or address:port: ${server}` })
   }
-  return list
+  return servers
 })
 
 /** Base64 of 32 bytes each: whose signature makes a release one. */
@@ -46,6 +95,7 @@ const Url = (...schemes: string[]) =>
       (text) => URL.canParse(text) && schemes.includes(new URL(text).protocol),
       `not a ${schemes.join(' or ')}// URL`,
     )
+    .refine(isDecodable, undecodable)
 
 /** Every setting of the control plane by the name of its variable. Nothing else reads the environment. */
 const Environment = z.object({
@@ -63,6 +113,8 @@ const Environment = z.object({
   MIGRATIONS_DIR: z.string().optional(),
   REDIS_URL: Url('redis:', 'rediss:').optional(),
   KEYS_DIR: z.string().min(1),
+  /** where ends of the audit log's chains are written down, outside of the database; default: in the log alone */
+  AUDIT_HEADS_DIR: z.string().optional(),
 
   HOST: z.string().default('127.0.0.1'),
   PORT: port(8080),
@@ -72,7 +124,9 @@ const Environment = z.object({
   METRICS_PORT: port(9464),
   /** what gateways prove themselves with on the internal listener */
   EDGE_SHARED_KEY: z.string().min(32),
-  TRUSTED_PROXIES: Cidrs.prefault(''),
+  TRUSTED_PROXIES: cidrs().prefault(''),
+  /** whose `traceparent` and `x-request-id` are taken; anybody else could write in others' history */
+  TRACE_CALLERS: cidrs().prefault(''),
   /** where people and agents reach the API; issuer of tokens, base of links. Default: HOST and PORT over http */
   PUBLIC_URL: Url('http:', 'https:').optional(),
   /** where agents reach the gateways */
@@ -116,6 +170,21 @@ const Environment = z.object({
   SMS_FROM: z.string().optional(),
   /** countries (ISO 3166-1) whose numbers are written to; default: all. Fraud runs over numbers of few of them */
   SMS_COUNTRIES: words.prefault(''),
+
+  /** of the inside (private, loopback, link-local and so on), no more of it than a network of the operator's: what addresses that tenants chose may lead to all the same */
+  EGRESS_ALLOW: unmapped({ 4: 8, 6: 16 }).prefault(''),
+  /** looks public, but is of the inside, or otherwise not to be asked; wins over EGRESS_ALLOW */
+  EGRESS_DENY: unmapped().prefault(''),
+  /** whether tenants' addresses may begin with http:// */
+  EGRESS_HTTP: flag(false),
+  /** ports that are asked */
+  EGRESS_PORTS: Ports.prefault('443 8443 80 8080'),
+  /** name servers for tenants' addresses; default: the machine's */
+  EGRESS_RESOLVERS: Resolvers.prefault(''),
+  /** where spans are sent, by OTLP over HTTP: `/v1/traces` follows; absent: nothing is exported */
+  OTEL_EXPORTER_OTLP_ENDPOINT: Url('http:', 'https:').optional(),
+  /** of requests that bring no trace, the part that is seen, from 0 to 1 */
+  OTEL_TRACES_SAMPLER_ARG: z.coerce.number().min(0).max(1).default(1),
 
   ENABLE_REGISTRATION: flag(false),
   ENABLE_2FA: flag(true),
@@ -227,6 +296,7 @@ export function readConfig(variables: Record<string, string | undefined>) {
     migrationsDir: env.MIGRATIONS_DIR,
     redisUrl: env.REDIS_URL,
     keysDir: env.KEYS_DIR,
+    auditHeadsDir: env.AUDIT_HEADS_DIR,
     host: env.HOST,
     port: env.PORT,
     internalHost: env.INTERNAL_HOST,
@@ -235,6 +305,9 @@ export function readConfig(variables: Record<string, string | undefined>) {
     metricsPort: env.METRICS_PORT,
     edgeSharedKey: env.EDGE_SHARED_KEY,
     trustedProxies: env.TRUSTED_PROXIES,
+    traceCallers: env.TRACE_CALLERS,
+    otlpEndpoint: env.OTEL_EXPORTER_OTLP_ENDPOINT,
+    traceRatio: env.OTEL_TRACES_SAMPLER_ARG,
     publicUrl,
     gatewayUrls: env.GATEWAY_URLS,
     releaseKeys: env.RELEASE_KEYS,
@@ -249,6 +322,13 @@ export function readConfig(variables: Record<string, string | undefined>) {
     mail: mailOf(env),
     sms: smsOf(env),
     smsCountries: env.SMS_COUNTRIES,
+    egress: {
+      allow: env.EGRESS_ALLOW,
+      deny: env.EGRESS_DENY,
+      http: env.EGRESS_HTTP,
+      ports: env.EGRESS_PORTS,
+      resolvers: env.EGRESS_RESOLVERS,
+    },
     enableRegistration: env.ENABLE_REGISTRATION,
     enable2fa: env.ENABLE_2FA,
     heartbeatIntervalMs: env.HEARTBEAT_INTERVAL_MS,

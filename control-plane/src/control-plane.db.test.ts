@@ -49,15 +49,46 @@ describe('the control plane', () => {
     const one = await build({}, 'all')
     const { apiUrl, internalUrl, metricsUrl } = await one.listen()
     expect((await get(`${apiUrl}/health`)).body).toContain('"version"')
-    expect((await get(`${apiUrl}/health/ready`)).status).toBe(200)
+    // An event loop that stood still while it started is told of for a while.
+    await expect.poll(async () => (await get(`${apiUrl}/health/ready`)).status).toBe(200)
     expect((await get(`${apiUrl}/api/v1/devices`)).status).toBe(401)
     expect((await get(`${internalUrl}/internal/edge/exchange`)).status).toBe(401)
     expect((await get(metricsUrl)).body).toMatch(
-      /svc_http_request_seconds_count\{route="\/api\/v1\/devices",method="GET",status="401"\} 1/,
+      /svc_http_requests_total\{route="\/api\/v1\/devices",method="GET",status="4xx"\} 1/,
     )
     await Promise.all([one.close(), one.close()])
     await expect(fetch(`${apiUrl}/health`)).rejects.toThrow()
     expect(await one.close()).toBeUndefined()
+  })
+
+  test('asks no tenant’s address that is of the inside or its own, says so in one line, and counts it', async () => {
+    const lines: string[] = []
+    const watched = pino({ level: 'warn' }, { write: (line: string) => lines.push(line) })
+    const config = configWith({ PUBLIC_URL: 'https://console.svc.test', EGRESS_PORTS: '443 1024-65535' })
+    const one = await buildControlPlane({ config, logger: watched, role: 'api' })
+    built.push(one)
+    const { metricsUrl } = await one.listen()
+    const { port } = new URL(metricsUrl)
+    const refused = { code: 'ADDRESS_DENIED' }
+    await expect(one.ports.egress.fetch(`https://127.0.0.1:${port}/`, { key: 'org' })).rejects.toMatchObject(
+      refused,
+    )
+    await expect(one.ports.egress.fetch(`https://10.1/secret?a=b`, { key: 'org' })).rejects.toMatchObject(
+      refused,
+    )
+    const denied = lines
+      .filter((line) => line.includes('leads to the inside'))
+      .map((line) => JSON.parse(line).denied)
+    expect(denied).toEqual([
+      { key: 'org', host: '127.0.0.1', kind: 'loopback', address: '127.0.0.1' },
+      { key: 'org', host: '10.0.0.1', kind: 'private', address: '10.0.0.1' },
+    ])
+    expect(lines.join('')).not.toContain('secret')
+    const metrics = (await get(metricsUrl)).body
+    expect(metrics).toContain('svc_egress_denied_total{kind="loopback"} 1')
+    expect(metrics).toContain('svc_egress_request_seconds_count{outcome="address_denied"} 2')
+    await one.close()
+    await expect(one.ports.egress.fetch('https://127.0.0.1/')).rejects.toMatchObject({ code: 'BUSY' })
   })
 
   test('as a worker answers nobody but the collector of metrics', async () => {
@@ -97,14 +128,16 @@ describe('the control plane', () => {
     await ended
     const took = performance.now() - begun
     expect(took).toBeGreaterThan(400)
-    expect(took).toBeLessThan(3_000)
+    expect(took).toBeLessThan(15_000)
   })
 
   test('goes on answering while balancers notice that it is not ready', async () => {
     const one = await build({ DRAIN_DELAY_MS: '600' })
     const { apiUrl } = await one.listen()
     const closing = one.close()
-    expect((await get(`${apiUrl}/health/ready`)).status).toBe(503)
+    const ready = await get(`${apiUrl}/health/ready`)
+    expect([ready.status, JSON.parse(ready.body).failing]).toEqual([503, ['draining']])
+    expect((await get(`${apiUrl}/health`)).status).toBe(200)
     expect((await get(`${apiUrl}/api/v1/devices`)).status).toBe(401)
     await closing
     await expect(fetch(`${apiUrl}/health`)).rejects.toThrow()
@@ -171,14 +204,12 @@ describe('a start is refused in one line', () => {
     const other = mkdtempSync(join(keysDir, 'other-'))
     const none = await refusal({ KEYS_DIR: other })
     expect(none).toBeInstanceOf(KeyError)
-    expect(none.message).toMatch(
-      /^the master key of this database \([0-9a-f]{8}\) is not in .* \(KEYS_DIR\)$/,
-    )
+    expect(none.message).toMatch(/^master key [0-9a-f]{8} of this database is not in .* \(KEYS_DIR\)$/)
     const fresh = await databaseOf()
     await (await build({ KEYS_DIR: other, DATABASE_URL: fresh.url })).close()
     const wrong = await refusal({ KEYS_DIR: other })
     expect(wrong.message).toMatch(
-      /holds master key [0-9a-f]{8}, but this database was sealed under [0-9a-f]{8}$/,
+      /^master key [0-9a-f]{8} of this database is not in .* \(KEYS_DIR\), which holds [0-9a-f]{8}$/,
     )
     rmSync(other, { recursive: true })
     await fresh.drop()

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -6,6 +5,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Postgres, startPostgres } from '../../tools/services.ts'
+import { startProgram } from '../test/harness/program.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'svc-loss-'))
 let database: Postgres
@@ -24,29 +24,6 @@ afterAll(async () => {
   rmSync(database.dataDir, { recursive: true, force: true })
   rmSync(folder, { recursive: true, force: true })
 })
-
-/** The program as an operator runs it: both roles in one process. */
-async function startProgram(env: Record<string, string>) {
-  const program = ['--import', 'tsx', join(import.meta.dirname, 'main.ts')]
-  const child = spawn(process.execPath, program, { env: { PATH: process.env['PATH'] ?? '', ...env } })
-  let err = ''
-  child.stderr.on('data', (chunk: Buffer) => {
-    err += chunk.toString()
-  })
-  const ended = new Promise<number | null>((resolve) => {
-    child.once('close', (code) => resolve(code))
-  })
-  const apiUrl = await new Promise<string>((resolve, reject) => {
-    let out = ''
-    child.stdout.on('data', (chunk: Buffer) => {
-      out += chunk.toString()
-      const line = out.split('\n').find((text) => text.includes('control plane is up'))
-      if (line) resolve((JSON.parse(line) as { apiUrl: string }).apiUrl)
-    })
-    void ended.then((code) => reject(new Error(`it ended with ${code}: ${err}`)))
-  })
-  return { child, ended, apiUrl, errors: () => err }
-}
 
 /** Logins that keep coming, each a transaction of its own whatever it answers. Resolves with the statuses seen. */
 function knock(apiUrl: string) {
@@ -78,10 +55,22 @@ function knock(apiUrl: string) {
   }
 }
 
-const isReady = async (apiUrl: string) => (await fetch(`${apiUrl}/health/ready`)).status === 200
+const anybody = {
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify({ email: 'anybody@example.com', password: 'correct horse battery staple' }),
+  signal: AbortSignal.timeout(300_000),
+}
 
-test('it outlives its database, killed or stopped under load, and works again seconds after that is back', async () => {
-  const { child, ended, apiUrl, errors } = await startProgram({
+const ready = async (apiUrl: string) => {
+  const answer = await fetch(`${apiUrl}/health/ready`)
+  const { failing } = (await answer.json()) as { failing: string[] }
+  return { status: answer.status, failing }
+}
+const well = { status: 200, failing: [] }
+
+test('it outlives its database, killed, stopped or hanging under load, and works again seconds after that is back', async () => {
+  const program = startProgram({
     DATABASE_URL: database.url,
     KEYS_DIR: join(folder, 'keys'),
     EDGE_SHARED_KEY: randomBytes(32).toString('hex'),
@@ -91,20 +80,25 @@ test('it outlives its database, killed or stopped under load, and works again se
     RELAY_MS: '20', // transactions of background work, too
     COMMAND_SWEEP_MS: '20',
   })
-  for (const end of ['kill', 'stop', 'kill'] as const) {
-    expect(await isReady(apiUrl)).toBe(true)
+  const { apiUrl = '' } = await program.isUp
+  for (const end of ['kill', 'stop', 'hang'] as const) {
+    expect(await ready(apiUrl)).toEqual(well)
     const load = knock(apiUrl)
     await sleep(500)
     await database[end]()
-    await expect.poll(() => isReady(apiUrl), { timeout: 5_000 }).toBe(false)
-    await startDatabase()
-    await expect.poll(() => isReady(apiUrl), { timeout: 10_000 }).toBe(true)
+    await expect.poll(() => ready(apiUrl)).toEqual({ status: 503, failing: ['postgres'] })
+    expect((await fetch(`${apiUrl}/health`)).status).toBe(200)
+    if (end === 'hang') {
+      const refused = await fetch(`${apiUrl}/api/v1/auth/login`, anybody)
+      expect(refused.status).toBe(503)
+      database.goOn()
+    } else await startDatabase()
+    await expect.poll(() => ready(apiUrl)).toEqual(well)
     await sleep(500)
     // What cannot be answered is 503, never a fault; 429: the limit of wrong keys.
     expect([...(await load.end())].filter((status) => ![401, 429, 503].includes(status))).toEqual([])
   }
-  expect(child.exitCode).toBe(null)
-  child.kill('SIGTERM')
-  expect(await ended).toBe(0)
-  expect(errors()).toBe('')
+  expect(program.exitCode()).toBe(null)
+  program.kill()
+  expect(await program.ended).toEqual({ code: 0, err: '' })
 })

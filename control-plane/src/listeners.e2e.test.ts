@@ -20,4 +20,4 @@ test('who comes while it closes, after the first cut, is cut too', async () => {
   const url = await listenApp(app, { host: '127.0.0.1', port: 0, variable: 'PORT' })
   await drainApp(app, 100)
   await expect.poll(() => late?.destroyed).toBe(true)
-}, 5_000)
+})

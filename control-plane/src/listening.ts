@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client'
 import { buildApp } from './app.ts'
 import { routes } from './areas/index.ts'
 import type { Core } from './core.ts'
+import { followGaps } from './engines/work/gaps.ts'
 import { internalApp } from './internal/app.ts'
 import type { WorkerDb } from './kernel/db.ts'
 import type { Readiness } from './kernel/readiness.ts'
@@ -27,27 +28,39 @@ export interface ListeningDeps {
   role: Role
   /** the number of the database's present life; absent: gateways are not told of it */
   life?: () => Promise<number>
+  /** see `InboxDeps` and `PresentDeps`; `gap_notice`, without which what was missed while the bus was away is not looked for */
+  without?: ReadonlySet<string>
 }
 
 /** What answers and works while the control plane is up; closes what was opened, also when opening stopped half-way. */
 export class Listening {
   readonly #deps: ListeningDeps
   readonly #opened: (() => Promise<void>)[] = []
+  #opening: Promise<unknown> = Promise.resolve()
 
   constructor(deps: ListeningDeps) {
     this.#deps = deps
   }
 
-  async open(): Promise<Addresses> {
+  open(): Promise<Addresses> {
+    const opening = this.#open()
+    this.#opening = opening.catch(() => undefined)
+    return opening
+  }
+
+  /** What is still being opened is closed as well. */
+  async close(): Promise<void> {
+    await this.#opening
+    await Promise.all(this.#opened.splice(0).map((close) => close()))
+  }
+
+  async #open(): Promise<Addresses> {
     const { role } = this.#deps
     const metricsUrl = await this.#metrics()
     const api = role === 'worker' ? {} : { internalUrl: await this.#internal(), apiUrl: await this.#api() }
     if (role !== 'api') await this.#work()
+    this.#follow()
     return { metricsUrl, ...api }
-  }
-
-  async close(): Promise<void> {
-    await Promise.all(this.#opened.splice(0).map((close) => close()))
   }
 
   #metrics(): Promise<string> {
@@ -65,18 +78,27 @@ export class Listening {
     return this.#listen(app, { host: config.host, port: config.port, variable: 'PORT' })
   }
 
+  #follow(): void {
+    const { core, db, logger, without } = this.#deps
+    if (without?.has('gap_notice')) return
+    const { heartbeatIntervalMs } = core.config
+    this.#opened.push(followGaps({ db, bus: core.ports.bus, heartbeatIntervalMs, log: logger }))
+  }
+
   #internal(): Promise<string> {
-    const { core, logger, registry, life } = this.#deps
+    const { core, logger, registry, life, without } = this.#deps
     const { edgeSharedKey, heartbeatIntervalMs, internalHost: host, internalPort: port } = core.config
     const { ports, pools } = core
     const app = internalApp({
-      pool: pools.worker,
+      pool: pools.edge,
       ports,
       edgeSharedKey,
       heartbeatIntervalMs,
       registry,
       logger,
+      security: core.kernel.security,
       ...(life && { life }),
+      ...(without && { without }),
     })
     return this.#listen(app, { host, port, variable: 'INTERNAL_PORT' })
   }
@@ -87,9 +109,18 @@ export class Listening {
   }
 
   async #work(): Promise<void> {
-    const { core, db, logger, registry } = this.#deps
+    const { core, db, logger, registry, without } = this.#deps
     const { drainMs } = core.config
-    const worker = await startWorker({ db, ports: core.ports, log: logger, metrics: registry, drainMs })
+    const worker = await startWorker({
+      db,
+      line: core.pools.line,
+      ports: core.ports,
+      log: logger,
+      metrics: registry,
+      security: core.kernel.security,
+      drainMs,
+      ...(without && { without }),
+    })
     this.#opened.push(() => worker.close())
   }
 }

@@ -1,4 +1,3 @@
-import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { createServer, type AddressInfo } from 'node:net'
@@ -6,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, expect, test } from 'vitest'
 import { databaseForFile } from '../test/harness/database.ts'
+import { startProgram as start } from '../test/harness/program.ts'
 
 const database = await databaseForFile()
 const keysDir = mkdtempSync(join(tmpdir(), 'svc-keys-'))
@@ -17,27 +17,6 @@ const least = {
   EDGE_SHARED_KEY: randomBytes(32).toString('hex'),
 }
 const anyPorts = { PORT: '0', INTERNAL_PORT: '0', METRICS_PORT: '0' }
-
-/** The program as an operator runs it. */
-function start(env: Record<string, string>, args: string[] = []) {
-  const program = ['--import', 'tsx', join(import.meta.dirname, 'main.ts'), ...args]
-  const child = spawn(process.execPath, program, { env: { PATH: process.env['PATH'] ?? '', ...env } })
-  let [out, err] = ['', '']
-  const isUp = new Promise<Record<string, string>>((resolve) => {
-    child.stdout.on('data', (chunk: Buffer) => {
-      out += chunk.toString()
-      const line = out.split('\n').find((text) => text.includes('control plane is up'))
-      if (line) resolve(JSON.parse(line) as Record<string, string>)
-    })
-  })
-  child.stderr.on('data', (chunk: Buffer) => {
-    err += chunk.toString()
-  })
-  const ended = new Promise<{ code: number | null; err: string }>((resolve) => {
-    child.once('close', (code) => resolve({ code, err: err.trim() }))
-  })
-  return { child, isUp, ended }
-}
 
 test('a variable that is missing or wrong: one line that names it, exit 78', async () => {
   expect(await start({}).ended).toEqual({ code: 78, err: 'DATABASE_URL: is not set' })
@@ -93,9 +72,9 @@ test('a database that does not let it in: one line without the password, exit 1'
 })
 
 test('SIGTERM ends it in an orderly way: exit 0', async () => {
-  const { child, isUp, ended } = start({ ...least, ...anyPorts })
+  const { kill, isUp, ended } = start({ ...least, ...anyPorts })
   const { apiUrl } = await isUp
   expect((await fetch(`${apiUrl}/health`)).status).toBe(200)
-  child.kill('SIGTERM')
+  kill('SIGTERM')
   expect(await ended).toEqual({ code: 0, err: '' })
 })

@@ -1,10 +1,13 @@
 import { constants } from 'node:os'
-import { pino } from 'pino'
+import { testSwitches } from '@svc/proto'
+import { endWithin, giveUp, openLog, type OpenLog, ownOutput } from '@svc/proto/log'
+import { watchLoop } from '@svc/proto/loop'
 import {
   buildControlPlane,
   ConfigError,
   type ControlPlane,
   DatabaseError,
+  HeadsFileError,
   KeyError,
   ListenError,
   MigrationError,
@@ -22,28 +25,41 @@ function roleOf(args: readonly string[]): Role {
   throw new ConfigError(`--role: api, worker or all, not ${role}`)
 }
 
-/** What its operator can mend is told in one line; the rest is a fault and shows where. */
-function giveUp(error: unknown): never {
-  const plain =
-    error instanceof ConfigError ||
-    error instanceof DatabaseError ||
-    error instanceof KeyError ||
-    error instanceof MigrationError ||
-    error instanceof ListenError
-  console.error(plain ? error.message : error)
-  process.exit(error instanceof ConfigError ? badConfiguration : 1)
-}
+/** Beside what it is given for a drain: for its database and Redis to be left. */
+const leavingMs = 30_000
+/** A control plane that was told to end is gone by then, unless it is given longer for a drain. */
+const exitWithinMs = 120_000
 
-/** Guards that a test of this program takes away, to see it fail. */
-const without = new Set(
-  process.env['NODE_ENV'] === 'test' ? process.env['SVC_TEST_WITHOUT']?.split(',') : undefined,
-)
+/** What its operator can mend. */
+const isPlain = (error: unknown): error is Error =>
+  error instanceof ConfigError ||
+  error instanceof DatabaseError ||
+  error instanceof KeyError ||
+  error instanceof HeadsFileError ||
+  error instanceof MigrationError ||
+  error instanceof ListenError
+
+const { without, moved } = testSwitches(process.env)
+
+/** @param role absent: what is told has to be before the configuration is read */
+const open = (level: string, role?: Role) => openLog({ service: 'control-plane', level, role, without })
+const opened: { output?: OpenLog } = {}
+
+const end = (error: unknown) =>
+  giveUp(
+    opened.output ?? open('info'),
+    error,
+    isPlain(error),
+    error instanceof ConfigError ? badConfiguration : 1,
+  )
 
 async function main() {
   const role = roleOf(process.argv.slice(2))
   const config = readConfig(process.env)
-  // In the turn that they are written in: last words must not wait for a reader that is gone, as the default destination would.
-  const logger = pino({ level: config.logLevel }, pino.destination({ dest: 1, sync: true }))
+  const output = open(config.logLevel, role)
+  opened.output = output
+  ownOutput(output)
+  const logger = output.log
 
   const running: { controlPlane?: ControlPlane } = {}
   let stopping = false
@@ -53,14 +69,12 @@ async function main() {
     if (stopping) process.exit(1) // asked twice: somebody is in a hurry
     stopping = true
     logger.info({ signal }, 'draining')
-    running.controlPlane.close().then(() => process.exit(0), giveUp)
+    const drainMs = config.drainDelayMs + config.drainMs
+    endWithin(output, moved['exitWithinMs'] ?? Math.max(exitWithinMs, drainMs + leavingMs))
+    running.controlPlane.close().then(() => process.exit(0), end)
   }
   // The last one: its terminal was closed.
   process.on('SIGTERM', stop).on('SIGINT', stop).on('SIGHUP', stop)
-  process.on('unhandledRejection', (error) => {
-    logger.fatal({ err: error }, 'a fault that nobody handled')
-    process.exit(1)
-  })
 
   const built = await buildControlPlane({ config, logger, role, without })
   running.controlPlane = built
@@ -68,7 +82,10 @@ async function main() {
     await built.close()
     throw error
   })
-  logger.info({ role, version: config.version, ...addresses }, 'control plane is up')
+  if (stopping) return
+  // Not before: to get ready keeps it busy, and nobody waits for it yet.
+  if (!without.has('loop_watch')) watchLoop(logger)
+  logger.info({ event: 'process.up', version: config.version, ...addresses }, 'control plane is up')
 }
 
-main().catch(giveUp)
+main().catch(end)

@@ -13,6 +13,10 @@ export const Pipeline = z.object({
   deadlineGraceMs: ms(60_000),
   /** after the database was restored: devices are asked what they know of older commands for so long */
   askAgainMs: ms(86_400_000),
+  /** a device is to make itself another token when its present one is so old */
+  credentialRenewMs: ms(20 * 86_400_000),
+  /** a token that was replaced may still be on its way from the device itself for so long: no alarm, but nobody is let in by it */
+  credentialReplacedMs: ms(300_000),
   commandSweepMs: ms(5_000),
   /** a release that was offered is not offered again before this */
   updateOfferMs: ms(600_000),
@@ -22,9 +26,13 @@ export const Pipeline = z.object({
   releasesMs: ms(5_000),
   /** updates that came to no end are looked for this often */
   updateSweepMs: ms(5_000),
+  /** what is left under a master key that retires is looked for this often */
+  resealMs: ms(10_000),
   /** a caller that waits for a result looks again this often; hints only make it faster */
   rereadMs: ms(500),
 
+  /** a gateway that has not renewed its lease for this long holds no device; it renews every 2 s */
+  nodeLeaseMs: ms(15_000),
   /** offline: no live connection and silent for this long */
   goneAfterMs: ms(90_000),
   /** offline: a live connection that has said nothing for this long */
@@ -35,6 +43,13 @@ export const Pipeline = z.object({
   watermarkStaleMs: ms(30_000),
   /** two watermarks of a node further apart than this: nobody was listening in between */
   watermarkGapMs: ms(30_000),
+  /** so many connections within `flapWithinMs`: the device flaps, until it has made none for as long */
+  flapAfter: ms(5),
+  flapWithinMs: ms(600_000),
+  /** a watchdog that has said nothing for this long is offline */
+  watchdogSilentAfterMs: ms(600_000),
+  /** an agent that has said nothing for this long while its watchdog is heard is silent */
+  mainAgentSilentAfterMs: ms(900_000),
   deviceSweepMs: ms(5_000),
   /** devices per statement of the sweep */
   sweepChunk: ms(500),
@@ -50,6 +65,11 @@ export const Pipeline = z.object({
 
   relayMs: ms(1_000),
   relayBatch: ms(500),
+  /** rows of the audit log are sealed this often, within five seconds at the latest */
+  auditSealMs: ms(1_000),
+  /** its chains are followed this often, so many seals at a time */
+  auditCheckMs: ms(60_000),
+  auditCheckSeals: ms(5_000),
   pruneMs: ms(60_000),
   /** due moments of schedules are looked for at least this often */
   scheduleMs: ms(1_000),

@@ -71,7 +71,7 @@ export async function seedDemo(
   db: WorkerDb,
   ports: SeedPorts,
   given: DemoNames = {},
-  keep: (demo: MadeDemo) => unknown = () => undefined,
+  keep: (demo: MadeDemo, db: Db) => unknown = () => undefined,
 ): Promise<Demo> {
   const names = withDefaults(given)
   const existing = await findDemo(db, names.partnerSlug)
@@ -80,7 +80,7 @@ export async function seedDemo(
   const passwordHash = await ports.passwords.hash(names.password)
   const made = await db.tx(async (tx) => {
     const demo = await makeDemo(tx, ports, names, passwordHash)
-    if (demo) await keep(demo)
+    if (demo) await keep(demo, tx)
     return demo
   })
   if (made) return made

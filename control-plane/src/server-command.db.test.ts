@@ -3,7 +3,12 @@ import { writeRelease } from '../../tools/release/write.ts'
 import { testApp } from '../test/harness/app.ts'
 import { eventually } from '../test/harness/pipeline.ts'
 import { makeRelease, releasePublicKey } from '../test/harness/release.ts'
-import { platformAdminByCommand, registerFromFolder } from './server-command.ts'
+import {
+  createPartnerByCommand,
+  platformAdminByCommand,
+  registerFromFolder,
+  releaseSsoByCommand,
+} from './server-command.ts'
 
 const t = await testApp()
 const folder = t.config.binaryDir ?? ''
@@ -32,4 +37,37 @@ test('a release is registered by a command, audited as one', async () => {
   expect(done).toMatchObject({ version: '1.0.0', synced: expect.arrayContaining(['agent:linux/amd64']) })
   expect(await rows('agent_version.sync')).toMatchObject([{ actorType: 'system', resourceName: '1.0.0' }])
   expect(await registerFromFolder(t.url, folder, releasePublicKey, '2.0.0')).toBeUndefined()
+})
+
+test('a partner that a command makes says so in its own log, once, and one that is there already does not', async () => {
+  const names = { partnerName: 'Acme', partnerSlug: 'acme', adminEmail: 'Boss@acme.example' }
+  const made = await createPartnerByCommand(t.url, t.core.ports, names)
+  expect(made.secrets).toBeDefined()
+  expect((await createPartnerByCommand(t.url, t.core.ports, names)).secrets).toBeUndefined()
+  const found = await rows('partner.create')
+  expect(found).toMatchObject([
+    {
+      actorType: 'system',
+      partnerId: made.partnerId,
+      resourceName: 'Acme',
+      details: { administrator: 'boss@acme.example' },
+    },
+  ])
+  expect(JSON.stringify(found)).not.toContain(made.secrets?.password)
+})
+
+test('passwords count again where a command says so, once, and the organization’s log tells of it', async () => {
+  const org = await t.make.org()
+  const id = await t.make.ssoProvider(org, { status: 'active', enforceSso: true })
+  expect(await releaseSsoByCommand(t.url, org.orgId)).toBe(true)
+  expect((await t.request(`GET /sso/check/${org.orgId}`)).body).toMatchObject({
+    ssoEnabled: true,
+    enforceSSO: false,
+  })
+  expect(await releaseSsoByCommand(t.url, org.orgId)).toBe(false)
+  const rows = await t.db.rows`
+    select action, actor_type, partner_id, org_id from audit_log where resource_id = ${id}`
+  expect(rows).toEqual([
+    { action: 'sso.enforcement.released', actorType: 'system', partnerId: org.partnerId, orgId: org.orgId },
+  ])
 })

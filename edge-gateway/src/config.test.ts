@@ -98,6 +98,7 @@ describe('the configuration', () => {
     ['REDIS_URL', { ...key, GATEWAY_WORKERS: '2' }],
     ['GATEWAY_NODE', { ...key, ...redis, GATEWAY_WORKERS: '2', GATEWAY_NODE: 'n'.repeat(57) }],
     ['REDIS_URL', { ...key, REDIS_URL: 'http://127.0.0.1' }],
+    ['REDIS_URL', { ...key, REDIS_URL: 'redis://:50%off@127.0.0.1' }],
     ['EXCHANGE_URL', { ...key, EXCHANGE_URL: 'nowhere' }],
     ['EXCHANGE_URL', { ...key, EXCHANGE_URL: 'http://a:8081/x, ftp://b' }],
     ['EXCHANGE_URL', { ...key, EXCHANGE_URL: ',' }],

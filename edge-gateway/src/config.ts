@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { isIP } from 'node:net'
 import { availableParallelism } from 'node:os'
-import { SecretFileError, withSecretFiles } from '@svc/proto'
+import { isDecodable, SecretFileError, undecodable, withSecretFiles } from '@svc/proto'
 import { z } from 'zod'
 
 const port = z.coerce.number().int().min(0).max(65_535)
@@ -72,7 +72,10 @@ const Environment = z.object({
   ),
   REDIS_URL: z.preprocess(
     absent,
-    z.url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// address' }).optional(),
+    z
+      .url({ protocol: /^rediss?$/, error: 'must be a redis:// or rediss:// address' })
+      .refine(isDecodable, undecodable)
+      .optional(),
   ),
   EXCHANGE_URL: z
     .string()
@@ -90,6 +93,10 @@ const Environment = z.object({
     ),
   EDGE_SHARED_KEY: z.string({ error: 'must be set' }).min(32, 'must have at least 32 characters'),
   TRUSTED_PROXIES: cidrs,
+  OTEL_EXPORTER_OTLP_ENDPOINT: z.preprocess(
+    absent,
+    z.url({ protocol: /^https?$/, error: 'must be an http:// or https:// address' }).optional(),
+  ),
   TLS_CERT_FILE: optional,
   TLS_KEY_FILE: optional,
   NODE_ENV: z.string().default('development'),
@@ -117,6 +124,8 @@ export interface GatewayConfig {
   sharedKey: string
   /** CIDR ranges whose word about a client's address counts */
   trustedProxies: readonly string[]
+  /** where spans are sent; absent: nothing is exported */
+  otlpEndpoint?: string | undefined
   tls: { certFile: string; keyFile: string } | undefined
   /** of the running product, as gateways tell it to the control plane (interface §Versioning) */
   version: string
@@ -184,6 +193,7 @@ export function readConfig(env: Record<string, string | undefined>): GatewayConf
     exchangeUrls: given.EXCHANGE_URL,
     sharedKey: given.EDGE_SHARED_KEY,
     trustedProxies: given.TRUSTED_PROXIES,
+    otlpEndpoint: given.OTEL_EXPORTER_OTLP_ENDPOINT,
     tls,
     version: given.SVC_VERSION,
     logLevel: given.LOG_LEVEL,

@@ -2,7 +2,9 @@ import { type CloseReason, svc } from '@svc/proto'
 import { type Bus, names, type Unsubscribe } from '@svc/proto/bus'
 import { count, type Counters } from './ops/counters.ts'
 import type { Outbound } from './session/outbound.ts'
+import type { Overtaken } from './session/overtaken.ts'
 import type { Registry } from './session/registry.ts'
+import type { Trail } from './session/trail.ts'
 
 export interface DownlinkDeps {
   bus: Bus
@@ -10,6 +12,10 @@ export interface DownlinkDeps {
   registry: Registry
   outbound: Outbound
   counters: Counters
+  trail: Trail
+  overtaken: Overtaken
+  /** a connection is cut when a newer one is known; a proof takes that away */
+  evicts: boolean
   revoke: (revocations: readonly svc.v1.IRevocation[]) => Promise<void>
   /** Somebody has seen a higher epoch than we have: the next one must be above it. */
   raise: (deviceId: string, epoch: number) => void
@@ -62,17 +68,22 @@ export class Downlink {
     }
   }
 
-  #deliver({ deviceId, epoch, frame }: svc.v1.IDeliver): void {
-    const { registry, outbound, counters } = this.#deps
+  #deliver(message: svc.v1.IDeliver): void {
+    const { deviceId, epoch, frame } = message
+    const { registry, outbound, counters, trail } = this.#deps
     const session = registry.residents.get(deviceId ?? '')
     if (!session || !frame?.length) return count(counters.dropped, 'deliver_unknown_device')
     if (epoch && epoch !== session.epoch) return count(counters.dropped, 'deliver_stale_epoch')
-    outbound.forward(session, frame)
+    trail.down(session, message, () => outbound.forward(session, frame))
   }
 
   #disconnect({ deviceId, belowEpoch, reason }: svc.v1.IDisconnect): void {
+    if (belowEpoch && !this.#deps.evicts) return
     const session = this.#deps.registry.residents.get(deviceId ?? '')
-    if (belowEpoch && deviceId) this.#deps.raise(deviceId, belowEpoch)
+    if (belowEpoch && deviceId) {
+      this.#deps.raise(deviceId, belowEpoch)
+      this.#deps.overtaken.superseded(deviceId, belowEpoch)
+    }
     if (session && (!belowEpoch || session.epoch < belowEpoch)) session.close(reasonOf(reason))
   }
 }

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { svc } from '@svc/proto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { ControlPlane } from '../test/control-plane.ts'
@@ -19,12 +20,14 @@ afterEach(async () => {
   await plane.stop()
 })
 
-const make = (more: { url?: string; urls?: string[]; key?: string } & Partial<Limits> = {}) => {
+const make = (
+  more: { url?: string; urls?: string[]; key?: string; taking?: () => Promise<void> } & Partial<Limits> = {},
+) => {
   const taken: svc.v1.ExchangeAnswer[] = []
   const delivered: Uint8Array[] = []
   const counters = new Counters()
   const states: [up: boolean, why: string | undefined][] = []
-  const { url = plane.url, urls = [url], key = plane.key, ...limits } = more
+  const { url = plane.url, urls = [url], key = plane.key, taking, ...limits } = more
   const exchange = new Exchange({
     urls,
     key,
@@ -37,6 +40,7 @@ const make = (more: { url?: string; urls?: string[]; key?: string } & Partial<Li
     deliver: (messages) => void delivered.push(...messages),
     take: async (answer) => {
       taken.push(answer)
+      await taking?.()
     },
     onState: (up, why) => void states.push([up, why?.message]),
   })
@@ -54,6 +58,50 @@ describe('the exchange', () => {
     expect(second?.revocationsSinceMs).toBeGreaterThan(Date.now() - 10_000)
   })
 
+  it('passes the oldest transaction back, never a lower one, and none to another life of the database', async () => {
+    const { exchange } = make()
+    for (const [xact, life] of [
+      [700, 1],
+      [700, 1],
+      [0, 1],
+      [800, 1],
+      [40, 2],
+      [40, 2],
+    ] as const) {
+      Object.assign(plane, { xact, life })
+      await exchange.poll()
+    }
+    expect(plane.requests.map((one) => one.revocationsSinceXact)).toEqual([0, 0, 700, 700, 800, 0])
+  })
+
+  it('tells of a gap of the bus until somebody has heard of it, and not again', async () => {
+    const { exchange, counters } = make()
+    counters.busGaps++
+    plane.away = true
+    await exchange.poll()
+    plane.away = false
+    expect(plane.requests).toEqual([])
+    await exchange.poll()
+    await exchange.poll()
+    counters.busGaps++
+    await exchange.poll()
+    expect(plane.requests.map((one) => one.busGap)).toEqual([true, false, true])
+  })
+
+  it('makes up at once for a poll that was missed, because what came of the one before took so long', async () => {
+    const stamps: number[] = []
+    const { exchange } = make({
+      exchangeEveryMs: 300,
+      taking: async () => {
+        stamps.push(performance.now())
+        if (stamps.length === 1) await sleep(350)
+      },
+    })
+    exchange.start()
+    await until(() => stamps.length === 2)
+    expect((stamps[1] ?? 0) - (stamps[0] ?? 0)).toBeLessThan(500) // and not 600, when the next one is due
+  })
+
   it('asks another control plane where one is away, at once, and stays with it', async () => {
     const other = await new ControlPlane().start()
     try {
@@ -62,11 +110,11 @@ describe('the exchange', () => {
       await exchange.poll()
       expect([plane.requests.length, other.requests.length]).toEqual([2, 0])
       plane.away = true
-      await exchange.ask(newDevice().id)
+      await exchange.ask({ deviceId: newDevice().id })
       expect(other.requests.length).toBe(1)
       expect(states).toEqual([[true, undefined]])
       other.away = true
-      await expect(exchange.ask(newDevice().id)).rejects.toThrow(ExchangeDown)
+      await expect(exchange.ask({ deviceId: newDevice().id })).rejects.toThrow(ExchangeDown)
       plane.away = false
       await exchange.poll()
       expect(exchange.up).toBe(true)
@@ -78,15 +126,19 @@ describe('the exchange', () => {
   it('asks for everybody of one moment at once, and for each only once', async () => {
     const { exchange } = make()
     const devices = [newDevice(), newDevice(), newDevice()]
-    await Promise.all([...devices, ...devices].map(({ id }) => exchange.ask(id)))
+    await Promise.all([...devices, ...devices].map(({ id }) => exchange.ask({ deviceId: id })))
     expect(plane.requests.map(({ admissions }) => admissions.length)).toEqual([3])
   })
 
   it('has one call under way at a time; questions that come meanwhile go in the next', async () => {
     const { exchange } = make()
-    const first = exchange.ask(newDevice().id)
+    const first = exchange.ask({ deviceId: newDevice().id })
     await until(() => plane.requests.length === 1)
-    await Promise.all([first, exchange.ask(newDevice().id), exchange.ask(newDevice().id)])
+    await Promise.all([
+      first,
+      exchange.ask({ deviceId: newDevice().id }),
+      exchange.ask({ deviceId: newDevice().id }),
+    ])
     expect(plane.requests.map(({ admissions }) => admissions.length)).toEqual([1, 2])
   })
 
@@ -94,16 +146,16 @@ describe('the exchange', () => {
     const { exchange } = make()
     // However many steps after the answer it comes: nothing polls here, so one that is missed is never answered.
     for (let steps = 0; steps < 20; steps++) {
-      await exchange.ask(newDevice().id)
+      await exchange.ask({ deviceId: newDevice().id })
       for (let n = 0; n < steps; n++) await Promise.resolve()
-      await exchange.ask(newDevice().id)
+      await exchange.ask({ deviceId: newDevice().id })
     }
     expect(plane.requests.flatMap(({ admissions }) => admissions)).toHaveLength(40)
   })
 
   it('keeps to its batch size', async () => {
     const { exchange } = make()
-    await Promise.all(Array.from({ length: 1_200 }, () => exchange.ask(newDevice().id)))
+    await Promise.all(Array.from({ length: 1_200 }, () => exchange.ask({ deviceId: newDevice().id })))
     expect(plane.requests.map(({ admissions }) => admissions.length)).toEqual([500, 500, 200])
   })
 
@@ -111,7 +163,7 @@ describe('the exchange', () => {
     const { exchange, states } = make({ exchangeEveryMs: 20 })
     plane.away = true
     exchange.start()
-    await expect(exchange.ask(newDevice().id)).rejects.toThrow(ExchangeDown)
+    await expect(exchange.ask({ deviceId: newDevice().id })).rejects.toThrow(ExchangeDown)
     await exchange.poll()
     plane.away = false
     await until(() => exchange.up)
@@ -132,7 +184,7 @@ describe('the exchange', () => {
       exchangeWithinMs: 50,
     })
     const started = performance.now()
-    await expect(exchange.ask(newDevice().id)).rejects.toThrow(ExchangeDown)
+    await expect(exchange.ask({ deviceId: newDevice().id })).rejects.toThrow(ExchangeDown)
     expect(performance.now() - started).toBeLessThan(2_500)
     server.closeAllConnections()
     server.close()
@@ -178,7 +230,7 @@ describe('what is carried up', () => {
     const first = exchange.carry(0, bytes(1), 1)
     await until(() => plane.requests.length === 1)
     const second = exchange.carry(0, bytes(1), 1)
-    await exchange.ask(newDevice().id)
+    await exchange.ask({ deviceId: newDevice().id })
     expect(loads()).toEqual([[0]])
     release()
     await Promise.all([first, second])

@@ -1,5 +1,6 @@
 import type { svc } from '@svc/proto'
 import type { Unsubscribe } from '@svc/proto/bus'
+import type { Shown, Told } from './session/admit.ts'
 import { ExchangeCall, ExchangeDown } from './uplink/exchange-call.ts'
 import type { Counters } from './ops/counters.ts'
 import type { Limits } from './ops/limits.ts'
@@ -28,8 +29,9 @@ export interface ExchangeDeps {
 }
 
 interface Question {
-  promise: Promise<void>
-  resolve(): void
+  about: svc.v1.IAdmissionQuery
+  promise: Promise<Told>
+  resolve(told: Told): void
   reject(error: Error): void
 }
 
@@ -48,12 +50,16 @@ export class Exchange {
   readonly #watchers = new Set<() => void>()
   readonly #questions = new Map<string, Question>()
   #cursorMs = 0
+  #cursorXact = 0
   #life = 0
+  /** how many gaps of the bus the control plane has heard of */
+  #gapsTold = 0
   #running: Promise<void> | undefined
   #timer: NodeJS.Timeout | undefined
   #closed = false
   /** undefined: not known yet */
   #up: boolean | undefined
+  #answeredAt = performance.now()
 
   constructor(deps: ExchangeDeps) {
     this.#deps = deps
@@ -63,6 +69,11 @@ export class Exchange {
 
   get up(): boolean {
     return this.#up === true
+  }
+
+  /** Milliseconds since the last answer was taken in; before the first, since it was made. */
+  get ageMs(): number {
+    return performance.now() - this.#answeredAt
   }
 
   /** Begins to poll. */
@@ -77,14 +88,22 @@ export class Exchange {
     return this.#running
   }
 
-  /** Resolves once what the control plane knows of the device has been taken in; rejects with {@link ExchangeDown}. */
-  ask(deviceId: string): Promise<void> {
-    const asked = this.#questions.get(deviceId)
+  /**
+   * Resolves once what the control plane knows of the device has been taken in; rejects with {@link ExchangeDown}.
+   * @param shown by whoever waits for the answer; the id alone where nobody does
+   */
+  ask({ deviceId, tokenSha256, proof }: Pick<Shown, 'deviceId'> & Partial<Shown>): Promise<Told> {
+    const key = tokenSha256 ? `${deviceId} ${tokenSha256.toString('hex')}` : deviceId
+    const asked = this.#questions.get(key)
     if (asked) return asked.promise
     if (this.#closed || this.#questions.size >= this.#deps.limits.maxAdmissionsWaiting)
       return Promise.reject(new ExchangeDown('too many questions'))
-    const question = newQuestion()
-    this.#questions.set(deviceId, question)
+    const question = newQuestion({
+      deviceId,
+      ...(tokenSha256 && { tokenSha256 }),
+      ...(proof && { proof }),
+    })
+    this.#questions.set(key, question)
     void this.poll()
     return question.promise
   }
@@ -110,11 +129,16 @@ export class Exchange {
 
   async #run(): Promise<void> {
     try {
-      do {
+      for (;;) {
         // A moment for others who ask in the same turn.
         await new Promise(setImmediate)
-        if (this.#closed || !(await this.#flight())) return
-      } while (this.#questions.size > 0)
+        if (this.#closed) return
+        const began = performance.now()
+        const answered = await this.#flight()
+        // A poll that fell due meanwhile came to nothing: what died since this one was read does not wait for yet another.
+        const missed = performance.now() - began >= this.#deps.limits.exchangeEveryMs
+        if (!missed && !(answered && this.#questions.size > 0)) return
+      }
     } finally {
       // Here and not in a later turn: a question asked in between would wait for the next poll.
       this.#running = undefined
@@ -124,16 +148,20 @@ export class Exchange {
   async #flight(): Promise<boolean> {
     const { limits, counters, take } = this.#deps
     const asked = [...this.#questions.keys()].slice(0, limits.maxAdmissionsPerExchange)
+    const gaps = counters.busGaps
     try {
       const answer = await this.#ask(asked)
+      this.#gapsTold = gaps
       await take(answer)
       // In another life of the database other credentials are dead: all that it keeps, once.
       const isAnother = answer.life > this.#life
       if (isAnother) this.#life = answer.life
       this.#cursorMs = isAnother ? 0 : Math.max(this.#cursorMs, answer.revocationsCursorMs)
+      this.#cursorXact = isAnother ? 0 : Math.max(this.#cursorXact, answer.revocationsCursorXact)
       counters.exchanges++
+      this.#answeredAt = performance.now()
       this.#set(true)
-      this.#answer(asked)
+      this.#answer(asked, answer.profiles)
       return true
     } catch (error) {
       counters.exchangeFailures++
@@ -152,29 +180,33 @@ export class Exchange {
     for (const watcher of this.#watchers) watcher()
   }
 
-  #answer(deviceIds: readonly string[]): void {
-    for (const deviceId of deviceIds) {
-      this.#questions.get(deviceId)?.resolve()
-      this.#questions.delete(deviceId)
+  #answer(keys: readonly string[], profiles: readonly svc.v1.IDeviceProfile[]): void {
+    const replaced = new Set(profiles.flatMap((one) => (one.replaced ? [one.deviceId ?? ''] : [])))
+    for (const key of keys) {
+      const question = this.#questions.get(key)
+      question?.resolve(replaced.has(question.about.deviceId ?? '') ? 'replaced' : 'told')
+      this.#questions.delete(key)
     }
   }
 
-  #fail(deviceIds: readonly string[], error: Error): void {
-    for (const deviceId of deviceIds) {
-      this.#questions.get(deviceId)?.reject(error)
-      this.#questions.delete(deviceId)
+  #fail(keys: readonly string[], error: Error): void {
+    for (const key of keys) {
+      this.#questions.get(key)?.reject(error)
+      this.#questions.delete(key)
     }
   }
 
   #ask(asked: readonly string[]): Promise<svc.v1.ExchangeAnswer> {
-    const { node, version, limits, connections, busAway } = this.#deps
+    const { node, version, limits, counters, connections, busAway } = this.#deps
     const request = {
       node,
       version,
       connections: connections(),
       revocationsSinceMs: this.#cursorMs,
-      admissions: asked.map((deviceId) => ({ deviceId })),
+      revocationsSinceXact: this.#cursorXact,
+      admissions: asked.flatMap((key) => this.#questions.get(key)?.about ?? []),
       busAway: busAway(),
+      busGap: counters.busGaps > this.#gapsTold,
     }
     return this.#call.ask(request, limits.exchangeWithinMs)
   }
@@ -185,14 +217,14 @@ export class Exchange {
   }
 }
 
-const newQuestion = (): Question => {
-  let resolve = () => {}
+const newQuestion = (about: Question['about']): Question => {
+  let resolve: (told: Told) => void = () => {}
   let reject: (error: Error) => void = () => {}
-  const promise = new Promise<void>((done, failed) => {
+  const promise = new Promise<Told>((done, failed) => {
     resolve = done
     reject = failed
   })
   // Who asked may have left.
   promise.catch(() => {})
-  return { promise, resolve, reject }
+  return { about, promise, resolve, reject }
 }

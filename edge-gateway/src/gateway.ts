@@ -9,6 +9,7 @@ import { moveWindowMs } from './session/move-window.ts'
 import { type Allowance, allowanceOf, type Host, type Session } from './session/session.ts'
 import type { Effect } from './session/states.ts'
 import { socketsOf } from './sockets.ts'
+import { expiryOf } from './transport/certificate.ts'
 import type { Listening, Taken, Transport, Via } from './transport/link.ts'
 import { doorwayOf } from './wiring/doorway.ts'
 import { type Ground, groundOf } from './wiring/ground.ts'
@@ -23,10 +24,14 @@ export interface GatewayStats {
   newcomers: number
   residents: number
   via: () => Record<Via, number>
+  backlog: () => { sessions: number; bytes: number }
   uplink: { items: number; bytes: number; lagMs: number }
   busUp: boolean
   exchangeUp: boolean
+  exchangeAgeMs: number
   descriptors: DescriptorGuard['state']
+  /** of the chain that agents are shown; undefined without TLS */
+  certificateExpires: Date | undefined
   counters: Counters
 }
 
@@ -40,6 +45,7 @@ export class Gateway implements Host {
   readonly #counters: Counters
   readonly #meters: Meters
   readonly #sharesPorts: boolean
+  #certificateExpires: Date | undefined
   #draining: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
@@ -85,10 +91,13 @@ export class Gateway implements Host {
       newcomers: registry.newcomers.size,
       residents: registry.residents.size,
       via: () => registry.via(),
+      backlog: () => registry.backlog(),
       uplink: uplink.stats(),
       busUp: bus.up,
       exchangeUp: exchange.up,
+      exchangeAgeMs: exchange.ageMs,
       descriptors: descriptors.state,
+      certificateExpires: this.#certificateExpires,
       counters,
     }
   }
@@ -98,17 +107,21 @@ export class Gateway implements Host {
     return this.#meters.read()
   }
 
+  get #ending(): boolean {
+    return this.#draining !== undefined || this.#closing !== undefined
+  }
+
   get tick(): number {
     return this.#parts.keepalive.now
   }
 
   hello(session: Session, frame: Uint8Array): void {
-    this.#counters.framesUp++
+    this.#heard(frame)
     greet(session, frame, this.#parts.admission)
   }
 
   route(session: Session, frame: Uint8Array, taken: Taken | undefined): void {
-    this.#counters.framesUp++
+    this.#heard(frame)
     route(session, frame, this.#parts.desk, taken)
   }
 
@@ -117,11 +130,19 @@ export class Gateway implements Host {
     run(session, effect)
   }
 
+  #heard(frame: Uint8Array): void {
+    this.#counters.framesUp++
+    this.#counters.bytesUp += frame.length
+  }
+
   async #listen(): Promise<Listening> {
     const { config, bus, log } = this.#ground
     const { downlink, exchange, recovery, descriptors } = this.#parts
     const metrics = config.metrics && (await this.#meters.serve(config.metrics))
     const transport = (this.#stage.transport ??= await this.#sockets())
+    if (this.#ending) transport.stop()
+    // What was loaded counts: a file that is renewed is not shown to agents before the next start.
+    this.#certificateExpires = config.tls && expiryOf(config.tls)
     await busUp(bus)
     if (!bus.up) log.warn('bus is away')
     await downlink.start()
@@ -129,8 +150,13 @@ export class Gateway implements Host {
     // What is dead should be known before anybody is let in; without an answer the claims decide.
     await exchange.poll()
     await recovery?.check()
-    this.#stage.accepting = true
+    // Told to end meanwhile: then nobody comes in any more.
+    this.#stage.accepting = !this.#ending
     const { url, mqtt = [] } = await transport.listen(doorwayOf(this.#ground, this.#stage, this.#parts, this))
+    if (this.#ending) {
+      transport.close()
+      return { url, mqtt }
+    }
     descriptors.start()
     const { engine } = transport
     log.info({ url, mqtt, engine, metrics }, 'accepting agents')

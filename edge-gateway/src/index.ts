@@ -1,5 +1,6 @@
 export { ConfigError, type GatewayConfig, readConfig } from './config.ts'
 export { buildGateway, type Gateway, type GatewayOptions, type GatewayStats } from './gateway.ts'
+export { limits } from './ops/limits.ts'
 export { CertificateUnusable, PortTaken } from './transport/link.ts'
 export { hold } from './supervisor/holds.ts'
 export { placesOf } from './supervisor/places.ts'

@@ -1,7 +1,11 @@
-import { createServer } from 'node:net'
-import type { AddressInfo } from 'node:net'
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, inject, it, onTestFinished } from 'vitest'
+import { startRedis } from '../../tools/services.ts'
 import { ControlPlane } from '../test/control-plane.ts'
+import { until } from '../test/harness.ts'
 import { run } from '../test/program.ts'
 import { connect, dialSocket, newDevice } from '../test/wire.ts'
 
@@ -56,6 +60,18 @@ describe('the gateway process', () => {
     expect(await program.exited).toBe(0)
   })
 
+  it('says why the bus cannot be used, once, and no password', async () => {
+    const refusing = new URL(settings().REDIS_URL)
+    refusing.username = 'nobody'
+    refusing.password = 'Qx7-not-this-one'
+    const program = run({ ...settings(), REDIS_URL: refusing.href })
+    const { err } = await program.said('the bus cannot be used')
+    expect(err).toMatchObject({ message: expect.stringMatching(/WRONGPASS|no password/) })
+    await program.listening()
+    expect(program.lines('the bus cannot be used')).toHaveLength(1)
+    expect(program.out).not.toContain('Qx7-not-this-one')
+  })
+
   it('never shares a port with another gateway', async () => {
     const first = run(settings())
     const { port } = new URL(await first.listening())
@@ -78,6 +94,25 @@ describe('the gateway process', () => {
     expect(await program.exited).toBe(0)
   })
 
+  it('drains and ends with 0 while Redis hangs', async () => {
+    const dir = mkdtempSync(join(tmpdir(), 'svc-edge-'))
+    const redis = await startRedis({ dir })
+    onTestFinished(async () => {
+      await redis.kill()
+      rmSync(dir, { recursive: true, force: true })
+    })
+    const program = run({ ...settings(), REDIS_URL: redis.url })
+    const device = newDevice()
+    plane.knows(device)
+    const agent = await connect(dialSocket(await program.listening()), device)
+    await agent.greet()
+    process.kill(redis.pid, 'SIGSTOP')
+    program.kill('SIGTERM')
+    expect((await agent.next()).move).toBeTruthy()
+    agent.peer.close()
+    expect(await program.exited).toBe(0)
+  })
+
   it('ends at once on a second signal', async () => {
     const program = run(settings())
     const device = newDevice()
@@ -89,4 +124,48 @@ describe('the gateway process', () => {
     program.kill('SIGTERM')
     expect(await program.exited).toBe(130)
   })
+
+  it.each(['REDIS_URL', 'EXCHANGE_URL'] as const)(
+    'told to end while it starts and %s is of somebody who says nothing, it accepts nobody and ends with 0',
+    async (name) => {
+      const { port, came, close } = await silent()
+      const url = name === 'REDIS_URL' ? `redis://127.0.0.1:${port}` : `http://127.0.0.1:${port}/`
+      const program = run({ ...settings(), [name]: url })
+      await until(() => came() > 0, 'a connection')
+      program.kill('SIGTERM')
+      expect(await program.exited).toBe(0)
+      expect(program.lines('accepting agents').filter(({ url: at }) => !String(at).includes(':0/'))).toEqual(
+        [],
+      )
+      close()
+    },
+  )
+
+  it('told to end and not gone in time, it ends by force and says so', async () => {
+    const program = run({ ...settings(), NODE_ENV: 'test', SVC_TEST_LIMITS: 'exitWithinMs=300' })
+    const device = newDevice()
+    plane.knows(device)
+    // It is asked to move, and has more time for it than that.
+    const agent = await connect(dialSocket(await program.listening()), device)
+    await agent.greet()
+    program.kill('SIGTERM')
+    expect(await program.exited).toBe(1)
+    expect(program.err).toBe('it was told to end, and has not within 300 ms: it is ended\n')
+  })
 })
+
+/** Takes connections, and says nothing. */
+const silent = async () => {
+  const sockets = new Set<Socket>()
+  let came = 0
+  const server = createServer((socket) => {
+    came++
+    sockets.add(socket.on('error', () => {}))
+  })
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  const close = () => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  }
+  return { port: (server.address() as AddressInfo).port, came: () => came, close }
+}

@@ -1,13 +1,17 @@
 import cluster from 'node:cluster'
 import { parseArgs } from 'node:util'
+import { testSwitches } from '@svc/proto'
 import { RedisBus } from '@svc/proto/bus'
-import { pino } from 'pino'
+import { endWithin, giveUp, openLog, type OpenLog, ownOutput } from '@svc/proto/log'
+import { watchLoop } from '@svc/proto/loop'
+import { openTracing } from '@svc/proto/trace'
 import {
   buildGateway,
   CertificateUnusable,
   ConfigError,
   type GatewayConfig,
   hold,
+  limits,
   obey,
   PortTaken,
   placesOf,
@@ -24,11 +28,6 @@ const usage = `edge-gateway [--workers N]
   --help        this text
 
 All else is set by variables of the environment: see docs/operations.md.`
-
-const quit = (line: string, code: number): never => {
-  process.stderr.write(`${line}\n`)
-  process.exit(code)
-}
 
 /** The variable that a switch stands for, if it is given. A worker's are its supervisor's word. */
 const switches = (): Record<string, string> => {
@@ -53,13 +52,10 @@ const configured = () => {
   return { ...config, redisUrl: config.redisUrl }
 }
 
-/** Guards that a test of this program takes away, to see it fail. */
-const without = new Set(
-  process.env['NODE_ENV'] === 'test' ? process.env['SVC_TEST_WITHOUT']?.split(',') : undefined,
-)
+const { without, moved } = testSwitches(process.env)
 
-/** The first signal drains, a second one does not wait. */
-const onSignals = (drain: () => void, kill: () => void): void => {
+/** The first signal drains, within bounds; a second one does not wait. */
+const onSignals = (output: OpenLog, drain: () => void, kill: () => void): void => {
   let told = false
   const stop = () => {
     if (told) {
@@ -67,26 +63,51 @@ const onSignals = (drain: () => void, kill: () => void): void => {
       process.exit(exitCodes.killed)
     }
     told = true
+    endWithin(output, moved['exitWithinMs'] ?? limits.exitWithinMs)
     drain()
   }
   // Also where its terminal was closed.
   for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) process.on(signal, stop)
 }
 
-/**
- * Lines go out in the turn that they are written in: whoever logs last words and exits must not wait for a reader that is gone, as
- * the default destination would, for ever.
- */
-const logAt = (level: string) => pino({ level }, pino.destination({ dest: 1, sync: true }))
+const opened: { output?: OpenLog } = {}
+
+const open = ({ logLevel, node, workers }: GatewayConfig): OpenLog => {
+  const service = workers > 1 ? 'supervisor' : 'gateway'
+  const output = openLog({ service, level: logLevel, instance: node, without })
+  ownOutput(output)
+  return (opened.output = output)
+}
+
+/** What its operator can mend. */
+const isPlain = (error: unknown): boolean =>
+  error instanceof PortTaken || error instanceof ConfigError || error instanceof CertificateUnusable
+
+const end = (error: unknown): never => {
+  const mistaken = error instanceof ConfigError || error instanceof CertificateUnusable
+  const output = opened.output ?? openLog({ service: 'gateway', level: 'info', without })
+  return giveUp(output, error, isPlain(error), mistaken ? exitCodes.config : exitCodes.failed)
+}
 
 /** One gateway, by itself or as one of several workers. */
-const serve = async (config: GatewayConfig & { redisUrl: string }): Promise<void> => {
+const serve = async (config: GatewayConfig & { redisUrl: string }, output: OpenLog): Promise<void> => {
+  const { log: logger } = output
   const bus = new RedisBus(config.redisUrl)
+  const tracing = await openTracing({
+    endpoint: config.otlpEndpoint,
+    ratio: 0, // what is seen is decided where a request begins
+    service: 'gateway',
+    instance: config.node,
+    version: config.version,
+    failed: (error) => logger.warn({ err: error }, 'spans were not exported'),
+  })
   const gateway = buildGateway({
     config,
     bus,
-    logger: logAt(config.logLevel),
+    logger,
+    tracing,
     sharesPorts: cluster.isWorker,
+    limits: moved,
     without,
   })
   let draining: Promise<void> | undefined
@@ -94,40 +115,40 @@ const serve = async (config: GatewayConfig & { redisUrl: string }): Promise<void
     draining ??= gateway
       .drain()
       .then(() => bus.close())
-      .then(
-        () => process.exit(0),
-        (error: Error) => quit(`the drain failed: ${error.message}`, exitCodes.failed),
-      )
+      .then(() => tracing.close())
+      .then(() => process.exit(0), end)
   }
-  onSignals(drain, () => {})
+  onSignals(output, drain, () => {})
   const ready = cluster.isWorker ? obey(gateway, drain) : undefined
   if (!cluster.isWorker) await hold(placesOf(config).filter(({ port }) => port !== 0))
   await gateway.listen()
+  // Told to end meanwhile.
+  if (draining) return
+  if (!without.has('loop_watch')) watchLoop(logger)
   ready?.()
 }
 
-const supervise = async (config: GatewayConfig): Promise<void> => {
+const supervise = async (config: GatewayConfig, output: OpenLog): Promise<void> => {
   const supervisor = new Supervisor({
     config,
     entry: import.meta.filename,
-    logger: logAt(config.logLevel),
+    logger: output.log,
   })
   onSignals(
+    output,
     () => void supervisor.drain(),
     () => supervisor.kill(),
   )
   await supervisor.start()
   const { code, line } = await supervisor.ended
-  if (line) quit(line, code)
+  if (line) giveUp(output, new Error(line), true, code)
   process.exit(code)
 }
 
 try {
   const config = configured()
-  await (config.workers > 1 ? supervise(config) : serve(config))
+  const output = open(config)
+  await (config.workers > 1 ? supervise(config, output) : serve(config, output))
 } catch (error) {
-  if (error instanceof PortTaken) quit(error.message, exitCodes.failed)
-  if (error instanceof ConfigError || error instanceof CertificateUnusable)
-    quit(error.message, exitCodes.config)
-  throw error
+  end(error)
 }

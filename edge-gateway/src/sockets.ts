@@ -20,8 +20,9 @@ export async function socketsOf(
   withoutEngine: (reason: string) => void,
   without: ReadonlySet<string>,
 ): Promise<Transport> {
-  const { idleSeconds, maxBacklogBytes, maxNewcomers } = limits
-  const common = { tls, trusted: trustOf(trustedProxies), maxBacklogBytes }
+  const { idleSeconds, maxBacklogBytes, maxNewcomers, helloWithinMs } = limits
+  const beginning = { helloWithinMs, maxBeginning: maxNewcomers }
+  const common = { tls, trusted: trustOf(trustedProxies), maxBacklogBytes, ...beginning }
   const overMqtt = new MqttTransport({ ...limits, ...mqtt, ...common, maxStrangers: maxNewcomers })
   const firstLineAlone = without.has('all_forwarded_lines')
   const options = { ...common, host, port, idleSeconds, shared, firstLineAlone, mqtt: overMqtt.door }

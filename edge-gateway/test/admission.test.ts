@@ -1,7 +1,7 @@
 import { closeCode, svc } from '@svc/proto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { admitted, pause, until, World } from './harness.ts'
-import { connect, type Device, headersOf, newDevice } from './wire.ts'
+import { connect, type Device, type Dial, headersOf, newDevice } from './wire.ts'
 import { makeDeviceToken } from '@svc/proto'
 
 let world: World
@@ -31,7 +31,7 @@ describe('admission', () => {
     const { welcome, seq } = await agent.greet()
     expect(seq).toBe(1)
     expect(welcome).toMatchObject({ heartbeatIntervalMs: 5_000, maxFrameBytes: 4 * 1024 * 1024, protocol: 1 })
-    expect(welcome?.upKinds).toEqual([2, 3, 4, 5, 6, 7, 9, 12])
+    expect(welcome?.upKinds).toEqual([2, 3, 4, 5, 6, 7, 9, 12, 13])
   })
 
   it('asks no second time for a device it has seen', async () => {
@@ -168,6 +168,37 @@ describe('refusals', () => {
   it('turns another subprotocol away before the upgrade', async () => {
     const { dial } = await world.gateway()
     expect(await dial({ ...headersOf(world.device()), protocol: 'mqtt' })).toBe(400)
+  })
+})
+
+describe('an address', () => {
+  const limits = { knocksPerAddress: 3, knocksPerAddressPerSecond: 0.001 }
+  const office = '203.0.113.9'
+  const turnedAway = (dial: Dial, device = newDevice()) => dial(headersOf(device))
+
+  it('whose connections show no identity is turned away after so many; others are let in', async () => {
+    const { gateway, dialFrom } = await world.gateway({ limits })
+    for (let n = 0; n < 3; n++) {
+      const stranger = await connect(dialFrom(office), newDevice())
+      expect((await stranger.greet()).refused).toBeTruthy()
+    }
+    expect(await turnedAway(dialFrom(office))).toBe(429)
+    expect(gateway.stats().counters.rejected).toEqual({ 429: 1 })
+    await admitted(dialFrom('203.0.113.10'), world.device())
+  })
+
+  it('of any number of devices pays nothing for them, nor for those that came when we were busy', async () => {
+    const { dialFrom } = await world.gateway({ limits: { ...limits, helloBurst: 12, helloPerSecond: 0.001 } })
+    for (let n = 0; n < 12; n++) await admitted(dialFrom(office), world.device())
+    for (let n = 0; n < 6; n++) {
+      const { refused } = await (await connect(dialFrom(office), world.device())).greet()
+      expect(refused?.reason).toBe(CloseReason.ADMISSION_RATE)
+    }
+  })
+
+  it('may have as many as it likes when nothing guards it', async () => {
+    const { dialFrom } = await world.gateway({ limits, without: new Set(['knocks']) })
+    for (let n = 0; n < 9; n++) await connect(dialFrom(office), newDevice())
   })
 })
 

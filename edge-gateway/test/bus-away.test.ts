@@ -91,6 +91,19 @@ describe('while the bus is away', () => {
     await until(() => lastSaid() === false)
   })
 
+  it('is told of once that it is back, as messages may have been missed', async () => {
+    await world.gateway()
+    await until(() => world.plane.requests.length > 1)
+    world.bus.switch(false)
+    await until(() => world.plane.requests.at(-1)?.busAway === true)
+    expect(world.plane.requests.filter(({ busGap }) => busGap)).toEqual([])
+    world.bus.switch(true)
+    await until(() => world.plane.requests.some(({ busGap }) => busGap))
+    const told = world.plane.requests.length
+    await until(() => world.plane.requests.length > told + 1)
+    expect(world.plane.requests.filter(({ busGap }) => busGap)).toHaveLength(1)
+  })
+
   it('nothing goes up without the exchange', async () => {
     const { dial, gateway } = await world.gateway({ without: new Set(['exchange_up']) })
     world.bus.switch(false)

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { makeDeviceToken, svc, tokenHash } from '@svc/proto'
 import { describe, expect, it } from 'vitest'
 import type { Claims } from '../src/claims/claims.ts'
@@ -29,7 +30,7 @@ export function claimsContract(make: () => ClaimsUnderTest): void {
     const device = newDevice()
     await claims.remember([profileOf(device, more)])
     const admit = (node = 'n1', at = nowUs(), tokenSha256 = sha256(device), life = 0) =>
-      claims.admit({ deviceId: device.id, tokenSha256, node, nowUs: at, life })
+      claims.admit({ deviceId: device.id, tokenSha256, node, nowUs: at, life, asked: true })
     return { claims, device, admit, age: () => age(device) }
   }
 
@@ -42,6 +43,7 @@ export function claimsContract(make: () => ClaimsUnderTest): void {
         node: 'n1',
         nowUs: nowUs(),
         life: 0,
+        asked: true,
       }
       expect(await make().claims.admit(request)).toEqual({ kind: 'miss' })
     })
@@ -54,7 +56,71 @@ export function claimsContract(make: () => ClaimsUnderTest): void {
         epoch: at,
         credentialVersion: 3,
         heartbeatIntervalMs: 5_000,
+        renewAtMs: 0,
       })
+    })
+
+    it('asks about a token that it does not know, before it refuses it', async () => {
+      const { claims, device } = await known()
+      const tokenSha256 = tokenHash(makeDeviceToken(device.id))
+      const request = { deviceId: device.id, tokenSha256, node: 'n1', nowUs: nowUs(), life: 0 }
+      expect(await claims.admit({ ...request, asked: false })).toEqual({ kind: 'miss' })
+      expect(await claims.admit({ ...request, asked: true })).toMatchObject({ reason: 'CREDENTIAL_INVALID' })
+    })
+
+    it('tells when the token is to be renewed', async () => {
+      const { admit } = await known({ renewAtMs: 1_900_000_000_123 })
+      expect(await admit()).toMatchObject({ kind: 'admitted', renewAtMs: 1_900_000_000_123 })
+    })
+
+    it('admits a device with a key by a proof of that key alone, each proof once, and takes nothing before', async () => {
+      const publicKey = randomBytes(32)
+      const { claims, device } = await known({ publicKey })
+      const key = publicKey.toString('hex')
+      const [at, tokenSha256] = [nowUs(), sha256(device)]
+      const admit = (node: string, proven?: { publicKey: string; atUs: number }) =>
+        claims.admit({
+          deviceId: device.id,
+          tokenSha256,
+          node,
+          nowUs: nowUs(),
+          life: 0,
+          asked: false,
+          proven,
+        })
+      expect(await admit('n1')).toEqual({ kind: 'prove', publicKey: key })
+      const other = { publicKey: randomBytes(32).toString('hex'), atUs: at }
+      expect(await admit('n1', other)).toEqual({ kind: 'prove', publicKey: key })
+      const first = await admit('n1', { publicKey: key, atUs: at })
+      expect(first).toMatchObject({ kind: 'admitted' })
+      expect(first).not.toHaveProperty('evict')
+      for (const atUs of [at, at - 1])
+        expect(await admit('n2', { publicKey: key, atUs })).toEqual({
+          kind: 'refused',
+          reason: 'PROOF_STALE',
+        })
+      const next = await admit('n2', { publicKey: key, atUs: at + 1 })
+      expect(next).toMatchObject({ kind: 'admitted', evict: { node: 'n1' } })
+    })
+
+    it('keeps in mind which proofs were shown, whatever becomes of the credential', async () => {
+      const publicKey = randomBytes(32)
+      const { claims, device } = await known({ publicKey })
+      const proven = { publicKey: publicKey.toString('hex'), atUs: nowUs() }
+      const admit = (life: number) =>
+        claims.admit({
+          deviceId: device.id,
+          tokenSha256: sha256(device),
+          node: 'n1',
+          nowUs: nowUs(),
+          life,
+          asked: true,
+          proven,
+        })
+      expect(await admit(0)).toMatchObject({ kind: 'admitted' })
+      await claims.revoke([{ deviceId: device.id, credentialVersion: 1, life: 7 }])
+      await claims.remember([profileOf(device, { publicKey, credentialVersion: 2, life: 8 })])
+      expect(await admit(8)).toEqual({ kind: 'refused', reason: 'PROOF_STALE' })
     })
 
     it('raises the epoch by at least one whatever the clocks say', async () => {
@@ -121,6 +187,7 @@ export function claimsContract(make: () => ClaimsUnderTest): void {
         node: 'n1',
         nowUs: nowUs(),
         life: 0,
+        asked: true,
       }
       expect(await claims.admit(request)).toEqual({ kind: 'miss' })
     })
@@ -190,7 +257,7 @@ export function claimsContract(make: () => ClaimsUnderTest): void {
       await admit('n2', at)
       const lost = { deviceId: device.id, node: 'n1', epoch: at - 1 }
       const held = { deviceId: other.id, node: 'n1', epoch: at }
-      expect(await claims.hold([lost, held])).toEqual({ lost: [lost], evicted: [] })
+      expect(await claims.hold([lost, held])).toEqual([lost])
       await claims.remember([profileOf(other)])
       const next = await claims.admit({
         deviceId: other.id,
@@ -198,30 +265,16 @@ export function claimsContract(make: () => ClaimsUnderTest): void {
         node: 'n3',
         nowUs: at,
         life: 0,
+        asked: true,
       })
       expect(next).toMatchObject({ epoch: at + 1, evict: { node: 'n1', epoch: at } })
-    })
-
-    it('says whose connections are superseded by those whose claims are taken', async () => {
-      const { claims, device, admit } = await known()
-      const at = nowUs()
-      await admit('n1', at)
-      const young = { deviceId: device.id, node: 'n2', epoch: at + 1 }
-      expect(await claims.hold([young])).toEqual({
-        lost: [],
-        evicted: [{ deviceId: device.id, node: 'n1', epoch: at + 1 }],
-      })
-      expect(await claims.hold([young])).toEqual({ lost: [], evicted: [] })
     })
 
     it('raises the epoch without taking the claim from whoever has it', async () => {
       const { claims, device, admit } = await known()
       const at = nowUs()
       await admit('n1', at)
-      expect(await claims.hold([{ deviceId: device.id, node: '', epoch: at + 50 }])).toEqual({
-        lost: [],
-        evicted: [],
-      })
+      expect(await claims.hold([{ deviceId: device.id, node: '', epoch: at + 50 }])).toEqual([])
       expect(await admit('n2', at)).toMatchObject({ epoch: at + 51, evict: { node: 'n1', epoch: at + 50 } })
     })
   })

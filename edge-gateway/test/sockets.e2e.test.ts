@@ -5,6 +5,7 @@ import { closeCode } from '@svc/proto'
 import { pino } from 'pino'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { buildGateway, CertificateUnusable, type GatewayConfig } from '../src/index.ts'
+import type { Limits } from '../src/ops/limits.ts'
 import { until, World } from './harness.ts'
 import { connect, dialSocket, get } from './wire.ts'
 
@@ -14,11 +15,12 @@ beforeEach(async () => {
 })
 afterEach(() => world.stop())
 
-const gatewayOn = async (more: Partial<GatewayConfig> = {}) => {
+const gatewayOn = async (more: Partial<GatewayConfig> = {}, limits: Partial<Limits> = {}) => {
   const gateway = buildGateway({
     config: { ...world.config('n1'), ...more },
     bus: world.bus,
     logger: pino({ level: 'silent' }),
+    limits,
   })
   world.gateways.push(gateway)
   const { url } = await gateway.listen()
@@ -57,10 +59,11 @@ describe('a gateway on real sockets', () => {
   })
 
   it('serves the same over TLS', async () => {
-    const { url } = await gatewayOn({ tls })
+    const { gateway, url } = await gatewayOn({ tls })
     expect(url).toMatch(/^wss:/)
     const agent = await connect(dialSocket(url), world.device())
     expect((await agent.greet()).welcome).toBeTruthy()
+    expect(gateway.stats().certificateExpires).toEqual(new Date('2126-11-04T00:29:18Z'))
   })
 
   it('says in one line which files are no certificate', async () => {
@@ -82,7 +85,23 @@ describe('a gateway on real sockets', () => {
     world.plane.away = true
     await until(() => !gateway.stats().exchangeUp, 'the exchange being away')
     expect(await get(`${http}/health/ready`)).toMatchObject({ status: 503 })
-  }, 10_000)
+  })
+
+  it('names what keeps it from being ready, and what does not', async () => {
+    const { gateway, http } = await gatewayOn({}, { leaseMs: 400 })
+    const ready = () => get(`${http}/health/ready`)
+    expect(await ready()).toMatchObject({ status: 200, body: { failing: [] } })
+    world.bus.switch(false)
+    expect(await ready()).toMatchObject({ status: 200, body: { failing: ['redis'] } })
+    world.bus.switch(true)
+    world.plane.away = true
+    await until(() => !gateway.stats().exchangeUp, 'the exchange being away')
+    // Long enough ago for the lease to have run out.
+    await until(() => gateway.stats().exchangeAgeMs > 400, 'the lease having run out')
+    expect(await ready()).toMatchObject({ status: 503, body: { failing: ['exchange', 'lease'] } })
+    expect(await get(`${http}/health`)).toMatchObject({ status: 200 })
+    expect(gateway.stats().counters.busGaps).toBe(1)
+  })
 
   it('turns agents away with 503 when too many are not admitted yet', async () => {
     const gateway = buildGateway({

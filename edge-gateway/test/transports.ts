@@ -10,7 +10,15 @@ import { type Device, type Dial, headersOf, newDevice } from './wire.ts'
 export const maxBacklogBytes = 256 * 1024
 
 const engine = await loadEngine()
-const options = { host: '127.0.0.1', port: 0, trusted: () => false, idleSeconds: 56, maxBacklogBytes }
+const options = {
+  host: '127.0.0.1',
+  port: 0,
+  trusted: () => false,
+  idleSeconds: 56,
+  maxBacklogBytes,
+  helloWithinMs: 5_000,
+  maxBeginning: 100,
+}
 export const uws = (more = {}): Transport => new UwsTransport(engine, { ...options, ...more })
 export const ws = (more = {}): Transport => new WsTransport({ ...options, ...more })
 
@@ -20,7 +28,6 @@ export const overMqtt = (more = {}): MqttTransport =>
     port: 0,
     tlsPort: undefined,
     tls: undefined,
-    helloWithinMs: 5_000,
     maxStrangers: 100,
     maxUnacknowledged: 64,
     ...more,

@@ -33,9 +33,9 @@ export const headersOf = (device: Device): Headers => ({
 })
 
 export const dialPair =
-  (transport: PairTransport): Dial =>
+  (transport: PairTransport, address?: string): Dial =>
   ({ authorization = '', protocol = '' }) =>
-    transport.dial({ authorization, protocol })
+    transport.dial({ authorization, protocol }, address)
 
 /** A real client over a real socket. */
 export const dialSocket =

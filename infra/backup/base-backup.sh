@@ -4,7 +4,8 @@
 #
 #   base-backup.sh FOLDER
 #
-# The server and its user come from PGHOST, PGPORT, PGUSER and PGPASSFILE; the user needs REPLICATION. Keep FOLDER on another
+# The server and its user come from PGHOST, PGPORT, PGUSER and PGPASSFILE; the user needs REPLICATION, and owns the tables or is a
+# superuser: it tells the database PGDATABASE (svc) that there is a backup, so that somebody hears when there is none. Keep FOLDER on another
 # machine's encrypted disk, and the keys, which open what is sealed in it, on yet another.
 #
 #   KEEP=7      backups that stay
@@ -50,4 +51,17 @@ if [ -n "${WAL:-}" ]; then
   [ -n "$first" ] || { echo "base-backup: $oldest/backup_label names no piece" >&2; exit 1; }
   pg_archivecleanup "$WAL" "$first"
 fi
+
+# A schema from before it was told of backups has nowhere to keep that.
+psql --no-psqlrc --quiet --no-password --set=ON_ERROR_STOP=1 --dbname="${PGDATABASE:-svc}" >&2 <<SQL || {
+do \$\$ begin
+  if to_regclass('svc.base_backup') is not null then
+    insert into svc.base_backup (name) values ('$name')
+      on conflict (only_one) do update set name = excluded.name, finished_at = now();
+  end if;
+end \$\$;
+SQL
+  echo "base-backup: $folder/$name is made, and the database was not told" >&2
+  exit 1
+}
 echo "$folder/$name"

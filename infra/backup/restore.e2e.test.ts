@@ -1,5 +1,5 @@
-import { chmodSync, mkdirSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { postgresWithTools, Site } from './server.ts'
 
@@ -83,6 +83,22 @@ describe.skipIf(!bin)('base-backup.sh (needs PostgreSQL with pg_basebackup)', ()
     expect(statSync(site.base).mode & 0o777).toBe(0o700)
     expect(statSync(second.made).mode & 0o077).toBe(0)
     expect(readdirSync(site.wal)).not.toContain(before[0])
+  })
+
+  test('tells the database, once that keeps it, and says when it cannot', () => {
+    const migrations = join(import.meta.dirname, '../../control-plane/src/db/migrations')
+    const migration = readFileSync(join(migrations, '202611291770_base_backup.sql'), 'utf8')
+    const [table = ''] = /create table svc\.base_backup [^;]+;/.exec(migration) ?? []
+    site.sql(`create schema svc; ${table}`)
+    site.sql("insert into svc.base_backup (name, finished_at) values ('old', now() - interval '2 days')")
+    const { made } = site.backUp()
+    const seconds = "select name || ' ' || (now() - finished_at < interval '1 minute') from svc.base_backup"
+    expect(site.sql(seconds)).toEqual([`${basename(made)} true`])
+    site.sql("alter table svc.base_backup add check (name < '2') not valid")
+    expect(site.backUp()).toEqual({
+      made: '',
+      said: expect.stringMatching(/Z is made, and the database was not told$/),
+    })
   })
 
   test('leaves nothing half done and nothing removed where it fails', () => {

@@ -60,7 +60,14 @@ export class Site {
   /** A new database, running, in `data` of the folder. */
   async begin(): Promise<void> {
     const port = String(await freePort())
-    this.#env = { PATH: process.env['PATH'], PGHOST: this.folder, PGPORT: port, PGUSER: 'svc', TZ: 'UTC' }
+    this.#env = {
+      PATH: process.env['PATH'],
+      PGHOST: this.folder,
+      PGPORT: port,
+      PGUSER: 'svc',
+      PGDATABASE: 'postgres',
+      TZ: 'UTC',
+    }
     const data = join(this.folder, 'data')
     this.#must(this.as(join(this.#bin, 'initdb'), '-D', data, '-U', 'svc', '-A', 'trust', '--no-sync'))
     const settings = {

@@ -9,7 +9,7 @@ import {
   type Server as TcpServer,
 } from 'node:net'
 import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { answerWithinMs } from '../../control-plane/src/kernel/deadline.ts'
 import { limits } from '../../edge-gateway/src/ops/limits.ts'
 import { freePort } from '../../tools/services.ts'
@@ -202,6 +202,9 @@ withProgram('haproxy', 'haproxy', 'HAProxy', (haproxy) => {
         readyWithinMs: 10_000,
         stopSignal: 'SIGTERM',
       })
+      // It says the above before it listens.
+      const answers = async () => expect((await fetch(`http://127.0.0.1:${metrics}/metrics`)).ok).toBe(true)
+      await vi.waitFor(answers, { timeout: 20_000 })
     })
     afterAll(async () => {
       await proxy?.stop()
@@ -250,7 +253,7 @@ withProgram('haproxy', 'haproxy', 'HAProxy', (haproxy) => {
       expect(await asked('POST', '/away')).toEqual([503, 1])
       expect(await asked('DELETE', '/away')).toEqual([503, 1])
       expect(await asked('GET', '/away/callback')).toEqual([503, 1])
-    }, 20_000)
+    }, 60_000)
 
     test('MQTT over TCP begins with the address of the client, as PROXY v2', async () => {
       const socket = connect(mqtt, '127.0.0.1')
@@ -282,7 +285,7 @@ withProgram('haproxy', 'haproxy', 'HAProxy', (haproxy) => {
       await expect
         .poll(async () => (await ask('/api/v1/devices')).status, { timeout: 15_000, interval: 200 })
         .toBe(503)
-    }, 20_000)
+    }, 60_000)
   })
 
   test('has the exporter of metrics and TLS in it', () => {

@@ -1,4 +1,4 @@
-import { execFile, execFileSync } from 'node:child_process'
+import { execFile, execFileSync, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chmodSync, chownSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -11,6 +11,8 @@ import { freePort } from '../../tools/services.ts'
 import { type Child, startChild } from '../../tools/services/child.ts'
 import { layOut } from '../../tools/image.mjs'
 import { alertNames, dashboardNames, exportedNames, toldNames } from '../test/metric-names.ts'
+import { rowOf, tabled, told } from '../test/metric-table.ts'
+import { withProgram } from '../test/needs.ts'
 
 /** The user of the images: whoever it is, nothing here is his. */
 const account = process.getuid?.() === 0 ? { uid: 10_001, gid: 10_001 } : undefined
@@ -81,7 +83,10 @@ const start = async (
     onLog: (line) => lines.push(line),
   })
   children.push(child)
-  return JSON.parse(lines.find((line) => ready.test(line)) ?? '{}') as Record<string, string>
+  const { details } = JSON.parse(lines.find((line) => ready.test(line)) ?? '{}') as {
+    details: Record<string, string>
+  }
+  return details
 }
 const portOf = (url: string | undefined) => new URL(url ?? '').port
 const node = (env: Record<string, string>, ...args: string[]) =>
@@ -93,6 +98,9 @@ const health = (folder: string, env: Record<string, string>) =>
     ({ code }: { code: number }) => code,
   )
 const scrape = async (url: string | undefined) => (await fetch(url ?? '')).text()
+/** Of the control plane, and of the gateway with its workers. */
+const scrapes = () =>
+  Promise.all([plane['metricsUrl'], `http://127.0.0.1:${edge['GATEWAY_METRICS_PORT']}/metrics`].map(scrape))
 
 test('an image has one binary of each native package, and neither sources nor tests', () => {
   const files = [server, gateway].flatMap((folder) =>
@@ -109,7 +117,9 @@ describe('from what is in the images alone', () => {
   let enrollmentKey = ''
 
   test('an operator makes keys, tables and the first partner', () => {
-    expect(admin('make-keys')).toMatch(/commands-1\.pem jwt-1\.pem master\.key; master key [0-9a-f]{8}/)
+    expect(admin('make-keys')).toMatch(
+      /audit-1\.pem commands-1\.pem jwt-1\.pem master\.key; master key [0-9a-f]{8}/,
+    )
     expect(() => admin('check')).toThrow(/migration \d+_\w+\.sql is pending/)
     expect(admin('migrate')).toMatch(/_tenancy\.sql/)
     const partner = admin('create-partner', '--partner', 'Größte & Söhne', '--email', 'boss@example.com')
@@ -159,14 +169,45 @@ describe('from what is in the images alone', () => {
   test('every metric that an alert, the dashboard, the autoscaler or a page names is there', {
     skip: !inject('redisUrl'),
   }, async () => {
-    const edges = `http://127.0.0.1:${edge['GATEWAY_METRICS_PORT']}/metrics`
-    const texts = await Promise.all([plane['metricsUrl'], edges].map(scrape))
-    const there = exportedNames(...texts)
+    const there = exportedNames(...(await scrapes()))
     const ours = [...alertNames(), ...dashboardNames(), ...toldNames()].filter((name) =>
       /^(svc|process|nodejs)_/.test(name),
     )
     expect(ours.length).toBeGreaterThan(10)
     expect(ours.filter((name) => !there.has(name))).toEqual([])
+  })
+
+  test('docs/metrics.md has each metric of both programs, and no other', {
+    skip: !inject('redisUrl'),
+  }, async () => {
+    const seen = told(await scrapes())
+    const page = tabled()
+    const rows = (of: typeof seen) => [...of].map(([name, one]) => rowOf(name, { ...one, labels: [] })).sort()
+    expect(rows(page)).toEqual(rows(seen))
+    // Not all labels are there yet.
+    for (const [name, { labels }] of seen)
+      expect(page.get(name)?.labels, name).toEqual(expect.arrayContaining(labels))
+  })
+
+  withProgram('promtool', 'prometheus', 'the metrics of both programs', (promtool) => {
+    const check = (input: string) => {
+      const { status, stdout, stderr } = spawnSync(promtool, ['check', 'metrics'], {
+        input,
+        encoding: 'utf8',
+      })
+      return { status, text: stdout + stderr }
+    }
+
+    test('are what Prometheus takes, by names and units as it has them', {
+      skip: !inject('redisUrl'),
+    }, async () => {
+      for (const text of await scrapes()) expect(check(text)).toEqual({ status: 0, text: '' })
+    })
+
+    test('would be found out otherwise', () => {
+      const wrong = '# HELP svc_things_total Things.\n# TYPE svc_things_total gauge\nsvc_things_total 1\n'
+      expect(check(wrong)).toEqual({ status: 3, text: expect.stringContaining('"_total" suffix') })
+    })
   })
 
   test('both end in order when they are told to', async () => {

@@ -69,6 +69,7 @@ describe('units', () => {
       databaseUrl: 'postgres://x/y',
       redisUrl: 'redis://x/y',
       keysDir: '/etc/svc/keys',
+      auditHeadsDir: `/var/lib/${settings('svc-control-plane.service', 'StateDirectory')[0]}`,
       drainDelayMs: 5_000,
     })
     const gateway = readGateway(environment('svc-gateway.service', 'gateway.env'))
@@ -111,6 +112,7 @@ describe('svc-admin of a host', () => {
       REDIS_URL: 'redis_url of $(this) host',
       EDGE_SHARED_KEY: 'edge_shared_key of $(this) host',
       KEYS_DIR: join(etc, 'keys'),
+      AUDIT_HEADS_DIR: '/var/lib/svc/audit',
     })
   })
 

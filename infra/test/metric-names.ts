@@ -9,7 +9,7 @@ interface Alert {
   alert: string
   expr: string
   labels: { severity: string }
-  annotations: { summary: string; runbook: string }
+  annotations: { summary: string; runbook: string; runbook_url: string }
 }
 
 export const alerts = (): Alert[] =>
@@ -18,13 +18,19 @@ export const alerts = (): Alert[] =>
   )
 
 interface Panel {
+  type: string
   title: string
   gridPos: { x: number; y: number; w: number; h: number }
   targets: { expr: string }[]
 }
 
-export const panels = (): Panel[] =>
-  (JSON.parse(read('grafana/dashboards/svc.json')) as { panels: Panel[] }).panels
+const dashboard = () => (JSON.parse(read('grafana/dashboards/svc.json')) as { panels: Panel[] }).panels
+export const panels = (): Panel[] => dashboard().filter(({ type }) => type !== 'row')
+/** What its panels stand below. */
+export const rows = (): string[] =>
+  dashboard()
+    .filter(({ type }) => type === 'row')
+    .map(({ title }) => title)
 
 /** Metrics in an expression of PromQL: what stands neither in a selector, nor as a function, nor as a word of the language. */
 export const namesIn = (expr: string): string[] => [
@@ -51,7 +57,10 @@ export const toldNames = () => {
     ),
   ]
   const found = texts.flatMap(
-    (text) => text.match(/\b(?:svc_(?:edge|http|inbox|internal|jobs|schedules)|nodejs)_\w+/g) ?? [],
+    (text) =>
+      text.match(
+        /\b(?:svc_(?:audit|commands|database|edge|event|http|inbox|internal|jobs|outbox|redis|schedules|values)|nodejs)_\w+/g,
+      ) ?? [],
   )
   return [...new Set(found)]
 }

@@ -34,6 +34,8 @@ export const closeReasons: Record<CloseReason, After> = {
   PEER_CLOSED: 'later',
   INTERNAL_ERROR: 'later',
   FRAME_RATE: 'later',
+  PROOF_STALE: 'later',
+  MOVED: 'later',
 }
 
 /** WebSocket close codes 4000–4999 are private use (RFC 6455 §7.4.2): 4000 + the reason's number. */

@@ -22,6 +22,7 @@ export const upKinds = {
   inventory: 7,
   updateStatus: 9,
   goodbye: 12,
+  credentialProposal: 13,
 } as const satisfies { [K in Body]?: number }
 
 /** What a gateway takes that does not say so: it closes a connection on which anything else comes. */

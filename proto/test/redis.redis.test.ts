@@ -7,7 +7,7 @@ import { type Redis, startRedis } from '../../tools/services.ts'
 import { type Bus, BusDown, RedisBus } from '../src/bus/index.ts'
 import { busContract } from './bus-contract.ts'
 
-const isUp = (bus: Bus) => expect.poll(() => bus.up, { timeout: 10_000 }).toBe(true)
+const isUp = (bus: Bus) => expect.poll(() => bus.up).toBe(true)
 const open = async (url: string) => {
   const bus = new RedisBus(url)
   await isUp(bus)
@@ -38,14 +38,14 @@ describe('the bus over a Redis that fails', () => {
     await consumer.read({ count: 1, blockMs: 100 })
 
     await redis.kill()
-    await expect.poll(() => bus.up, { timeout: 5000 }).toBe(false)
+    await expect.poll(() => bus.up).toBe(false)
     await expect(bus.append('up:0', bytes('x'))).rejects.toBeInstanceOf(BusDown)
     expect(await bus.publish('news', bytes('x'))).toBe(0)
     await expect(consumer.read({ count: 1, blockMs: 100 })).rejects.toBeInstanceOf(BusDown)
 
     redis = await startRedis({ dir, port: redis.port, password: redis.password })
     await isUp(bus)
-    await expect.poll(() => bus.publish('news', bytes('back')), { timeout: 10_000 }).toBe(1)
+    await expect.poll(() => bus.publish('news', bytes('back'))).toBe(1)
     await expect.poll(() => heard).toEqual(['back'])
     await bus.append('up:0', bytes('first'))
     await expect
@@ -61,7 +61,7 @@ describe('the bus over a Redis that fails', () => {
     const consumer = bus.consumer('up:0', 'g', 'a')
     process.kill(redis.pid, 'SIGSTOP')
     try {
-      await expect.poll(() => bus.up, { timeout: 10_000 }).toBe(false)
+      await expect.poll(() => bus.up).toBe(false)
       await expect(bus.append('up:0', bytes('x'))).rejects.toBeInstanceOf(BusDown)
       await expect(consumer.read({ count: 1, blockMs: 100 })).rejects.toBeInstanceOf(BusDown)
     } finally {
@@ -88,7 +88,7 @@ describe('the bus over a Redis that fails', () => {
       if (up) void other.publish('news', `${states.length}`)
     })
     await other.call('CLIENT', 'KILL', 'TYPE', 'pubsub')
-    await expect.poll(() => states, { timeout: 10_000 }).toEqual([true, false, true])
+    await expect.poll(() => states).toEqual([true, false, true])
     await expect.poll(() => heard.at(-1)).toBe('3')
     other.disconnect()
     await bus.close()
@@ -98,7 +98,7 @@ describe('the bus over a Redis that fails', () => {
     const bus = await open(redis.url)
     const consumer = bus.consumer('up:0', 'g', 'a')
     await redis.kill()
-    await expect.poll(() => bus.up, { timeout: 5000 }).toBe(false)
+    await expect.poll(() => bus.up).toBe(false)
     const given = [1, 2].map(() => consumer.read({ count: 1, blockMs: 100 }))
     for (const read of given) await expect(read).rejects.toBeInstanceOf(BusDown)
 
@@ -106,7 +106,7 @@ describe('the bus over a Redis that fails', () => {
     await isUp(bus)
     await bus.append('up:0', bytes('first'))
     const entries = () => consumer.read({ count: 1, blockMs: 100 }).catch(() => [])
-    await expect.poll(async () => (await entries()).length, { timeout: 10_000 }).toBe(1)
+    await expect.poll(async () => (await entries()).length).toBe(1)
     const asked = new Client(redis.url)
     const stats = await asked.info('commandstats')
     asked.disconnect()

@@ -1,16 +1,9 @@
 import { execFileSync } from 'node:child_process'
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  symlinkSync,
-} from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { root } from '../bundle.mjs'
+import { layOut } from './lay-out.ts'
+import { type Lock, ownPackages } from './packages.ts'
 
 /** The commit whose programs must go on working with today's; a file so that it moves by a commit. */
 export const baseCommit = (): string => readFileSync(join(root, 'docs/compat-base'), 'utf8').trim()
@@ -53,32 +46,37 @@ async function make(sha: string, folder: string): Promise<void> {
   }
 }
 
-interface Lock {
-  packages: Record<string, { version?: string; link?: boolean; optional?: boolean }>
-}
-const lockOf = (folder: string) => JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')) as Lock
+const lockOf = (folder: string) =>
+  (JSON.parse(readFileSync(join(folder, 'package-lock.json'), 'utf8')) as { packages: Lock }).packages
 
-/** Packages that both commits have in the same version are shared; where one differs, the commit gets its own from the registry. */
+/** Packages that are repaired where they lie after npm has installed them, and by what. */
+const repaired = { postgres: 'control-plane/scripts/postgres-closed.mjs' }
+
+const differs = (sources: string, file: string) =>
+  readFileSync(join(sources, file), 'utf8') !== readFileSync(join(root, file), 'utf8')
+
+/** What both commits have in the same version is shared; the commit gets the rest from the registry. */
 async function install(sources: string): Promise<void> {
-  const { packages } = lockOf(root)
-  const wanted = Object.entries(lockOf(sources).packages).filter(([path]) => path.includes('node_modules/'))
-  const shared = wanted.every(([path, { version, link }]) => link || packages[path]?.version === version)
-  if (!shared) {
+  const altered = Object.entries(repaired).filter(([, script]) => differs(sources, script))
+  const own = ownPackages(
+    lockOf(sources),
+    lockOf(root),
+    altered.map(([name]) => name),
+  )
+  if (!own) {
     execFileSync('npm', ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'], {
       cwd: sources,
       stdio: ['ignore', 'inherit', 'inherit'],
     })
     return
   }
-  const modules = join(sources, 'node_modules')
-  mkdirSync(join(modules, '@svc'), { recursive: true })
-  for (const name of readdirSync(join(root, 'node_modules')))
-    if (name !== '@svc') symlinkSync(join(root, 'node_modules', name), join(modules, name))
+  layOut(own, join(root, 'node_modules'), join(sources, 'node_modules'))
   for (const name of ['proto', 'control-plane', 'edge-gateway', 'agent-sim']) {
-    symlinkSync(join(sources, name), join(modules, '@svc', name))
+    symlinkSync(join(sources, name), join(sources, 'node_modules/@svc', name))
     const own = join(root, name, 'node_modules')
     if (existsSync(own)) symlinkSync(own, join(sources, name, 'node_modules'))
   }
+  for (const [, script] of altered) execFileSync(process.execPath, [script], { cwd: sources })
 }
 
 /** Makes a tenant as the programs of that commit know one, and prints it. */

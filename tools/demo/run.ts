@@ -150,7 +150,6 @@ async function count(
 
 /** Free ports on loopback, and nothing but what the demo needs. */
 async function serverOptions({ bus }: DemoOptions, folder: DataFolder): Promise<StartOptions> {
-  // All at once: one that is asked for after another was given back may be the same.
   const [port, gatewayPort, mqttPort, internalPort, metricsPort, gatewayMetricsPort] = await Promise.all([
     freePort(),
     freePort(),

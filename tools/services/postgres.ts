@@ -1,4 +1,4 @@
-import { rmSync } from 'node:fs'
+import { readFileSync, rmSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Account, unprivileged } from './account.ts'
@@ -33,6 +33,10 @@ export interface Postgres {
   stop: () => Promise<void>
   /** Ends the server as a crash would; the data stay, also when not persistent. */
   kill: () => Promise<void>
+  /** The server and its sessions stand still: connections stay, new ones are accepted by the kernel, and nothing answers. */
+  hang: () => void
+  /** They go on. */
+  goOn: () => void
 }
 
 const always = {
@@ -43,6 +47,8 @@ const always = {
 }
 
 const disposable = {
+  // Tests have several systems beside each other on one server.
+  max_connections: '500',
   fsync: 'off',
   synchronous_commit: 'off',
   full_page_writes: 'off',
@@ -71,12 +77,28 @@ export async function startPostgres(options: PostgresOptions): Promise<Postgres>
       dataDir,
       exited: server.exited,
       kill: server.kill,
+      hang: () => signalAll(server.pid, 'SIGSTOP'),
+      goOn: () => signalAll(server.pid, 'SIGCONT'),
       stop: async () => {
         await server.stop()
         if (!persistent) rmSync(dataDir, { recursive: true, force: true })
       },
     }
   })
+}
+
+/** Itself first, so that it makes no more of them. */
+function signalAll(pid: number, signal: NodeJS.Signals): void {
+  process.kill(pid, signal)
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').trim()
+  for (const child of children.split(' ').filter(Boolean)) {
+    try {
+      process.kill(Number(child), signal)
+    } catch (error) {
+      // A session may have ended since.
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
 }
 
 function launch(

@@ -1,3 +1,4 @@
+import { giveUp, openLog, ownOutput, type OpenLog } from '@svc/proto/log'
 import type { FromChild } from './processes.ts'
 
 /** The environment that a part is configured by. */
@@ -11,7 +12,12 @@ export interface Role {
   close: () => Promise<void>
 }
 
-export type StartRole = (settings: Settings, news: (text: string) => void) => Promise<Role>
+/** @param log of this process, for what has no log of its own */
+export type StartRole = (
+  settings: Settings,
+  news: (text: string) => void,
+  log: OpenLog['log'],
+) => Promise<Role>
 
 const roles = {
   server: async () => (await import('./roles/server.ts')).server,
@@ -23,12 +29,21 @@ const roles = {
 
 export type RoleName = keyof typeof roles
 
+const services = {
+  server: 'control-plane',
+  'control-plane': 'control-plane',
+  gateway: 'gateway',
+  fleet: 'agents',
+  host: 'agents',
+} as const satisfies Record<RoleName, string>
+
 const tell = (message: FromChild) => {
   if (process.connected) process.send?.(message)
 }
 
 /** Runs the role named on the command line until the parent says SIGTERM or is gone. */
-async function main(name: RoleName) {
+async function main(name: RoleName, output: OpenLog) {
+  ownOutput(output)
   const settings = new Promise<Settings>((resolve) => process.once('message', resolve))
   const running: { role?: Role; ending?: true } = {}
   const end = async () => {
@@ -43,13 +58,14 @@ async function main(name: RoleName) {
   for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
 
   const start: StartRole = await roles[name]()
-  running.role = await start(await settings, (news) => tell({ news }))
+  running.role = await start(await settings, (news) => tell({ news }), output.log)
   tell({ ready: running.role.ready })
 }
 
-main(process.argv[2] as RoleName).catch((error: unknown) => {
-  console.error(error)
+const name = process.argv[2] as RoleName
+const output = openLog({ service: services[name], level: 'info' })
+main(name, output).catch((error: unknown) => {
   const failed: FromChild = { failed: error instanceof Error ? error.message : String(error) }
-  if (process.connected) process.send?.(failed, () => process.exit(1))
-  else process.exit(1)
+  if (process.connected) process.send?.(failed, () => giveUp(output, error, false, 1))
+  else giveUp(output, error, false, 1)
 })

@@ -43,6 +43,8 @@ export class DataFolder {
   readonly postgres: string
   readonly redis: string
   readonly keys: string
+  /** ends of the audit log's chains: outside of the database */
+  readonly audit: string
   readonly agents: string
   readonly host: string
   readonly logs: string
@@ -57,6 +59,7 @@ export class DataFolder {
     this.postgres = join(this.path, 'postgres')
     this.redis = join(this.path, 'redis')
     this.keys = join(this.path, 'keys')
+    this.audit = join(this.path, 'audit')
     this.agents = join(this.path, 'agents')
     this.host = join(this.path, 'host')
     this.logs = join(this.path, 'logs')
@@ -82,6 +85,7 @@ export class DataFolder {
   tidy(): void {
     const folders = [
       this.keys,
+      this.audit,
       this.agents,
       this.host,
       this.logs,
@@ -100,6 +104,7 @@ export class DataFolder {
       'postgres',
       'redis',
       'keys',
+      'audit',
       'agents',
       'host',
       'logs',

@@ -1,4 +1,5 @@
-import { rmSync } from 'node:fs'
+import { existsSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
 import postgres from 'postgres'
 import { unprivileged } from '../services/account.ts'
 import { placeData } from '../services/postgres-data.ts'
@@ -19,6 +20,9 @@ const name = 'svc'
 
 /** Where an embedded cluster of this data folder has its files. */
 const clusterOf = (folder: DataFolder) => placeData(folder.postgres, unprivileged(folder.postgres))
+
+/** Whether there is an embedded cluster. */
+export const hasCluster = (folder: DataFolder): boolean => existsSync(join(clusterOf(folder), 'PG_VERSION'))
 
 /** Removes the embedded cluster, wherever it had to go. */
 export function removeCluster(folder: DataFolder): void {

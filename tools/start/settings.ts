@@ -48,6 +48,7 @@ export function controlPlaneSettings(
     ...unlessSet({
       NODE_ENV: 'development',
       KEYS_DIR: folder.keys,
+      AUDIT_HEADS_DIR: folder.audit,
       PUBLIC_URL: addresses.api,
       GATEWAY_URLS: gatewayUrls(addresses),
       HEARTBEAT_INTERVAL_MS: String(heartbeatMs),

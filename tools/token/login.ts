@@ -113,9 +113,14 @@ function parseError(body: string): ErrorBody {
   }
 }
 
+const changedSince =
+  '; a password or second factor that was changed since it was made belongs into demo.json of the data folder (password, totpSecret)'
+
 const reason = (error: Error) => (error.cause as NodeJS.ErrnoException | undefined)?.code ?? error.message
 
 function refusal(what: string, { status, code, message, retryAfter }: Refused) {
   const when = retryAfter === undefined ? '' : `; again in ${retryAfter} s`
-  return new Expected(`The server does not let us ${what}: ${status} ${code}, ${message}${when}`)
+  // What was changed over the API is known to whoever did that alone.
+  const mend = status === 401 ? changedSince : ''
+  return new Expected(`The server does not let us ${what}: ${status} ${code}, ${message}${when}${mend}`)
 }

@@ -57,6 +57,13 @@ test('a limit is one line that says how long it lasts', async () => {
   )
 })
 
+test('credentials that are no good any more are one line that says where new ones belong', async () => {
+  answer = { status: 401, body: { error: { code: 'INVALID_CREDENTIALS', message: 'wrong' } } }
+  await expect(run({ data: folder.path, fresh: true })).rejects.toThrow(
+    /^The server does not let us log in: 401 INVALID_CREDENTIALS, wrong; .+ belongs into demo\.json of the data folder \(password, totpSecret\)$/,
+  )
+})
+
 test('the next code is the one that counts from the next time step on', () => {
   const { now, next, nextAtMs } = codes(secret, 1_700_000_007_000)
   expect(nextAtMs).toBe(1_700_000_010_000)

@@ -27,11 +27,33 @@ export class Capture {
   }
 }
 
-/** Bytes stay bytes: only what is valid UTF-8 is called so (lessons: decoders that crash on OEM code pages). */
+/** Bytes stay bytes: only what is valid UTF-8, or says itself that it is UTF-16, is called so (lessons: decoders that crash on OEM code pages). */
 export function outputOf(kept: Buffer, originalSize: number): svc.v1.Output.$Properties {
   const truncated = originalSize > kept.length
   const data = truncated ? wholeCharacters(kept) : kept
-  return { data, encoding: isUtf8(data) ? 'utf-8' : '', truncated, originalSize }
+  return { data, encoding: encodingOf(data), truncated, originalSize }
+}
+
+/** What the bytes themselves say; empty: they may be anything. */
+function encodingOf(bytes: Buffer): string {
+  if (isUtf8(bytes)) return 'utf-8'
+  return startsWith(bytes, utf16le) && !startsWith(bytes, utf32le) && isUtf16le(bytes) ? 'utf-16le' : ''
+}
+
+/** Marks of byte order (Unicode §23.8). */
+const utf16le = [0xff, 0xfe]
+const utf32le = [0xff, 0xfe, 0, 0]
+
+const startsWith = (bytes: Buffer, mark: readonly number[]): boolean =>
+  mark.every((byte, at) => bytes[at] === byte)
+
+function isUtf16le(bytes: Buffer): boolean {
+  try {
+    new TextDecoder('utf-16le', { fatal: true }).decode(bytes)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** Without the character that a cut went through: at most three bytes (RFC 3629 §3). Other encodings are left alone. */

@@ -24,6 +24,11 @@ export interface FleetArguments {
   ledgerDir?: string | undefined
   prefix: string
   json?: true | undefined
+  /**
+   * guards that a test of this program takes away: `chance`, without which all agents draw the same waits; `server_time`, without which
+   * they go by their own clocks
+   */
+  without: ReadonlySet<string>
 }
 
 const progressEveryMs = 1_000
@@ -37,6 +42,7 @@ export async function runFleet({
   ledgerDir,
   churn,
   mqttKeepalive,
+  without,
   ...given
 }: FleetArguments): Promise<number> {
   const told = untilSignal()
@@ -53,6 +59,8 @@ export async function runFleet({
     ...(stateDir === undefined ? {} : { stateDir }),
     ...(ledgerDir === undefined ? {} : { ledgerDir }),
     ...(mqttKeepalive === undefined ? {} : { mqttKeepaliveSeconds: mqttKeepalive }),
+    ownTime: without.has('server_time'),
+    ...(without.has('chance') ? { random: () => 0.5 } : {}),
     ...(churn === undefined ? {} : { churn: { perMinute: churn, seed: given.churnSeed } }),
     observe: (number, event) => {
       progress.take(event)

@@ -16,7 +16,7 @@ function moment(): Moment {
   tally.take('websocket', { kind: 'connected', tookMs: 4, epoch: 1 })
   tally.take('mqtt', { kind: 'connected', tookMs: 8, epoch: 1 })
   tally.take('mqtt', { kind: 'trouble', text: 'no' })
-  tally.take('mqtt', { kind: 'command', id: 'a', type: 'run_script', duplicate: false })
+  tally.take('mqtt', { kind: 'command', id: 'a', type: 'run_script', traceId: '', duplicate: false })
   tally.struck('crash')
   return { stats: tally.stats(['websocket', 'mqtt'], 1), beats: [0, 5, 10], heartbeatMs: ms(2) }
 }

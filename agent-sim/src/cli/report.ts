@@ -6,7 +6,7 @@ const failures = (outcomes: Record<string, number>): number =>
 
 /** Whatever went otherwise than it should. */
 export const errorsOf = (stats: Stats): number =>
-  stats.refused + stats.trouble + stats.stopped + failures(stats.outcomes)
+  stats.refused + stats.disowned + stats.trouble + stats.stopped + failures(stats.outcomes)
 
 const tableOf = (counts: Record<string, number>): string =>
   Object.entries(counts)
@@ -51,7 +51,7 @@ export const summary = (stats: FleetStats): string =>
     `connects ${stats.connects}, disconnects ${stats.disconnects} (${tableOf(stats.reasons)}), refused ${stats.refused}\n`,
     `heartbeats ${stats.heartbeats}, answered ${stats.heartbeatAcks}; inventories ${stats.inventories}\n`,
     `commands ${stats.commands}, offered again ${stats.duplicates}; outcomes: ${tableOf(stats.outcomes)}; `,
-    `results acked ${stats.resultAcks}; troubles ${stats.trouble}\n`,
+    `results acked ${stats.resultAcks}; disowned ${stats.disowned}; troubles ${stats.trouble}\n`,
     churnLine(stats),
     '\n',
     transportTable(stats),

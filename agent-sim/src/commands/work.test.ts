@@ -136,25 +136,51 @@ it('runs nothing that the control plane did not sign for it, and says so', async
   const { end } = device.wire
   const now = device.clock.now()
   const args = { interpreter: 'sh', content: 'ok' }
-  const refused = [
+  const forged = [
     signed({ deviceId, now, args }, { signature: Buffer.alloc(64) }),
     signed({ deviceId, now, args }, { signature: null }),
     signed({ deviceId, now, args }, { keyId: 'key-2' }),
     signed({ deviceId: '0199aaaa-0000-7000-8000-000000000002', now, args }),
+  ]
+  const refused = [
     signed({ deviceId, now, type: 'format_disk' }),
     signed({ deviceId, now, type: 'constructor' }),
     signed({ deviceId, now, args: { interpreter: 'perl', content: 'x' } }),
     signed({ deviceId, now, args: { interpreter: 'sh', content: 'x', evil: true } }),
     signed({ deviceId, now, args: { interpreter: 'sh', content: 'x' }, argsSha256: Buffer.alloc(32) }),
   ]
-  for (const { command } of refused) end.say({ command })
+  for (const { command } of [...forged, ...refused]) end.say({ command })
   end.say({ command: { body: Buffer.from([255, 255]) } })
-  await device.clock.advance(0)
-  expect(end.of('commandResult').map(({ commandId, outcome }) => [commandId, outcome])).toEqual(
-    expect.arrayContaining(refused.map(({ commandId }) => [commandId, Outcome.REJECTED])),
+  await device.clock.advance(1_000)
+  const results = end.of('commandResult').filter(({ disowned }) => !disowned)
+  expect(results.map(({ commandId, outcome }) => [commandId, outcome])).toEqual(
+    refused.map(({ commandId }) => [commandId, Outcome.REJECTED]),
   )
-  expect(end.of('commandResult')).toHaveLength(refused.length)
+  expect(device.events.filter(({ kind }) => kind === 'disowned')).toHaveLength(forged.length + 1)
+  expect(forged.map(({ commandId }) => device.ledger.find(commandId))).toEqual(forged.map(() => undefined))
   expect(device.ran).toEqual([])
+})
+
+it('tells how many frames it disowned: once a second, of a connection that is there, and by no id that is none', async () => {
+  const device = await new Device().live()
+  const said = (end: typeof device.wire.end) =>
+    end.of('commandResult').map(({ commandId, disowned }) => [commandId, disowned])
+  const forge = (commandId: string) => {
+    const { command } = signed({ deviceId, now: device.clock.now(), commandId }, { signature: null })
+    device.wire.end.say({ command })
+  }
+  const [first, last] = ['0199aaaa-0000-7000-8000-00000000000a', '0199aaaa-0000-7000-8000-00000000000b']
+  forge(first)
+  for (let i = 0; i < 500; i++) forge(last)
+  expect(said(device.wire.end)).toEqual([[first, 1]])
+  device.wire.full = true
+  await device.clock.advance(1_000)
+  device.wire.full = false
+  forge('no id at all')
+  await device.clock.advance(1_000)
+  expect(said(device.wire.end).slice(1)).toEqual([['00000000-0000-0000-0000-000000000000', 501]])
+  await device.clock.advance(10_000)
+  expect(said(device.wire.end)).toHaveLength(2)
 })
 
 it('is not kept from a command by a forged one with the same id', async () => {
@@ -168,10 +194,8 @@ it('is not kept from a command by a forged one with the same id', async () => {
   device.wire.end.say({ command })
   await device.clock.advance(0)
   expect(device.ran).toEqual(['ok'])
-  expect(device.wire.end.of('commandResult').map(({ outcome }) => outcome)).toEqual([
-    Outcome.REJECTED,
-    Outcome.SUCCEEDED,
-  ])
+  const answers = device.wire.end.of('commandResult').filter(({ disowned }) => !disowned)
+  expect(answers.map(({ outcome }) => outcome)).toEqual([Outcome.SUCCEEDED])
 })
 
 it('starts nothing after its expiry, neither on arrival nor from the queue, in server time', async () => {
@@ -237,4 +261,22 @@ it('answers with a failure instead of a frame that the gateway would refuse', as
   expect(results).toHaveLength(2)
   expect(results[1]).toMatchObject({ outcome: Outcome.FAILED })
   expect(results[1]?.error).toContain('more than a frame')
+})
+
+it('tells which request asked, with whatever it tells of a command', async () => {
+  const device = await new Device().live()
+  const trace = { traceId: Buffer.alloc(16, 1), spanId: Buffer.alloc(8, 2), requestId: Buffer.alloc(16, 3) }
+  const { commandId: id, command } = signed({
+    deviceId,
+    args: { interpreter: 'sh', content: 'ok' },
+    now: device.clock.now(),
+  })
+  device.wire.end.say({ command: { ...command, trace } })
+  await device.clock.advance(0)
+  const asked = { id, traceId: '01'.repeat(16), requestId: '03030303-0303-0303-0303-030303030303' }
+  expect(device.events.filter((event) => 'id' in event)).toMatchObject([
+    { kind: 'command', ...asked },
+    { kind: 'started', ...asked },
+    { kind: 'finished', ...asked },
+  ])
 })

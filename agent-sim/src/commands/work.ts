@@ -1,9 +1,11 @@
 import { svc } from '@svc/proto'
+import { fromWire, inLog } from '@svc/proto/trace'
 import type { Context, Done } from '../behaviours/behaviour.ts'
 import type { Clock, Timer } from '../clock.ts'
 import type { UpBody } from '../connection/link.ts'
 import type { Observe } from '../events.ts'
 import type { Entry, Ledger } from '../ledger/ledger.ts'
+import { Disowned } from './disowned.ts'
 import { type EndedBy, execute, outcomes } from './execution.ts'
 import type { KeyRing } from './key-ring.ts'
 import { Lanes } from './lanes.ts'
@@ -28,9 +30,13 @@ export interface WorkOptions {
 }
 
 /** A command between its acceptance and its result. */
+type Trace = svc.v1.ITrace | null
+
 interface Task {
   order: Order
   attempt: number
+  /** said again with whatever is said of it */
+  trace: Trace
   /** resolves when the ledger has it; only then is it acknowledged */
   written: Promise<void>
   abort: AbortController
@@ -46,6 +52,7 @@ export class Work {
   readonly #options: WorkOptions
   readonly #lanes = new Lanes()
   readonly #results: Results
+  readonly #disowned: Disowned
   readonly #tasks = new Map<string, Task>()
   #stopping = false
   #dead = false
@@ -53,6 +60,7 @@ export class Work {
   constructor(options: WorkOptions) {
     this.#options = options
     this.#results = new Results({ clock: options.clock, send: (result) => this.#sendResult(result) })
+    this.#disowned = new Disowned({ clock: options.clock, send: (result) => this.#sendResult(result) })
   }
 
   get inFlight(): number {
@@ -65,24 +73,26 @@ export class Work {
       const body = entry.body && decodeBody(entry.body)
       if (entry.result) this.#results.add(svc.v1.CommandResult.decode(entry.result))
       else if (entry.state === 'started' || !body) await this.#interrupted(entry)
-      else this.#take(body, entry.attempt, Promise.resolve())
+      else this.#take(body, entry.attempt, Promise.resolve(), null)
     }
   }
 
-  /** A Command frame. Whatever it is, the server gets an answer, unless nobody could say to what. */
+  /** A Command frame. Whatever it is, the server hears of it. */
   command(frame: svc.v1.Command.$Properties): void {
     if (this.#stopping) return
     const { keys, deviceId, ledger, observe } = this.#options
     const attempt = frame.attempt ?? 0
     const checked = authenticate(frame, keys, deviceId)
-    if ('error' in checked) return this.#disown(checked.commandId, attempt, checked.error)
+    if ('error' in checked) return this.#disown(checked.commandId, checked.error)
     const { body } = checked
     const known = ledger.find(body.commandId)
-    observe({ kind: 'command', id: body.commandId, type: body.type, duplicate: known !== undefined })
+    const duplicate = known !== undefined
+    observe({ kind: 'command', id: body.commandId, type: body.type, duplicate, ...asked(frame.trace) })
     if (known) return this.#again(known, attempt)
     if (this.#tasks.size + this.#results.size >= maxOpen)
       return observe({ kind: 'trouble', text: `command ${body.commandId} not taken: too many are open` })
-    this.#take(body, attempt, this.#record(frame.body ?? new Uint8Array(), body, attempt))
+    const written = this.#record(frame.body ?? new Uint8Array(), body, attempt)
+    this.#take(body, attempt, written, frame.trace ?? null)
   }
 
   cancel(commandId: string): void {
@@ -122,6 +132,7 @@ export class Work {
   /** Ends what runs; what waits stays in the ledger for the next start. */
   async stop(): Promise<void> {
     this.#stopping = true
+    this.#disowned.close()
     const ended = this.#lanes.close()
     for (const { begun, abort } of this.#tasks.values()) if (begun) abort.abort('stop' satisfies EndedBy)
     await ended
@@ -131,6 +142,7 @@ export class Work {
   kill(): void {
     this.#dead = true
     this.#results.disconnected()
+    this.#disowned.close()
     void this.stop()
   }
 
@@ -147,18 +159,18 @@ export class Work {
     }
   }
 
-  #take(body: svc.v1.CommandBody, attempt: number, written: Promise<void>): void {
+  #take(body: svc.v1.CommandBody, attempt: number, written: Promise<void>, trace: Trace): void {
     const verdict = judge(body, this.#options.serverNow())
     const id = body.commandId
     if ('outcome' in verdict) {
       void written.then(
-        () => this.#answer(id, body.type, attempt, refusal(verdict)),
+        () => this.#answer(id, body.type, attempt, { ...refusal(verdict), trace }),
         () => {},
       )
       return
     }
     const abort = new AbortController()
-    const task: Task = { order: verdict, attempt, written, abort, begun: false, withdraw: () => false }
+    const task: Task = { order: verdict, attempt, trace, written, abort, begun: false, withdraw: () => false }
     this.#tasks.set(id, task)
     // A rejected write has been reported by #record, and the task is gone.
     void written.then(
@@ -169,7 +181,7 @@ export class Work {
 
   #accepted(task: Task): void {
     const { send, serverNow, clock } = this.#options
-    send({ commandAck: { commandId: task.order.id, attempt: task.attempt } })
+    send({ commandAck: { commandId: task.order.id, attempt: task.attempt, trace: task.trace } })
     if (task.abort.signal.aborted) return void this.#finish(task, cancelledBeforeStart)
     const earlyMs = task.order.notBeforeMs - serverNow()
     if (earlyMs <= 0) return this.#enqueue(task)
@@ -201,8 +213,8 @@ export class Work {
     }
     if (abort.signal.aborted) return this.#finish(task, outcomes[abort.signal.reason as EndedBy])
     task.startedAtMs = startedAtMs
-    observe({ kind: 'started', id: order.id, type: order.type })
-    send(progress(order.id, task.attempt, startedAtMs))
+    observe({ kind: 'started', id: order.id, type: order.type, ...asked(task.trace) })
+    send(progress(task, startedAtMs))
     const { outcome, error, done } = await execute(
       (signal) => run(order, { commandId: order.id, signal }),
       abort,
@@ -213,7 +225,7 @@ export class Work {
   }
 
   async #finish(task: Task, result: Partial<svc.v1.CommandResult.$Properties>): Promise<void> {
-    await this.#answer(task.order.id, task.order.type, task.attempt, result)
+    await this.#answer(task.order.id, task.order.type, task.attempt, { ...result, trace: task.trace })
     this.#tasks.delete(task.order.id)
   }
 
@@ -241,6 +253,7 @@ export class Work {
       type,
       outcome,
       tookMs: finishedAtMs - (result.startedAtMs ?? finishedAtMs),
+      ...asked(result.trace),
     })
     this.#results.add(result)
   }
@@ -271,20 +284,19 @@ export class Work {
   }
 
   /** How far a command is, for a server that lost track: a new connection does not know what the old one said. */
-  #standing({ order: { id }, attempt, startedAtMs }: Task): void {
-    this.#options.send({ commandAck: { commandId: id, attempt } })
-    if (startedAtMs !== undefined) this.#options.send(progress(id, attempt, startedAtMs))
+  #standing(task: Task): void {
+    const { order, attempt, trace, startedAtMs } = task
+    this.#options.send({ commandAck: { commandId: order.id, attempt, trace } })
+    if (startedAtMs !== undefined) this.#options.send(progress(task, startedAtMs))
   }
 
   /**
-   * Not signed for this device. The ledger does not learn the id: a forged frame must not be able to spoil the real command. An
-   * id that the ledger knows keeps the answer it has.
+   * Not signed for this device. Neither the ledger nor the server learns anything of the command that it names: a forged frame must
+   * not be able to spoil the real one.
    */
-  #disown(commandId: string, attempt: number, error: string): void {
-    this.#options.observe({ kind: 'trouble', text: `command ${commandId || '?'} rejected: ${error}` })
-    if (!commandId || this.#options.ledger.find(commandId)) return
-    const finishedAtMs = Math.round(this.#options.serverNow())
-    this.#sendResult({ commandId, attempt, outcome: svc.v1.Outcome.REJECTED, error, finishedAtMs })
+  #disown(id: string, text: string): void {
+    this.#options.observe({ kind: 'disowned', id, text })
+    this.#disowned.add(id, text)
   }
 
   #sendResult(commandResult: svc.v1.CommandResult.$Properties): boolean {
@@ -292,12 +304,14 @@ export class Work {
   }
 }
 
+const asked = (trace: Trace | undefined) => inLog(fromWire(trace))
+
 const cancelledBeforeStart = { outcome: svc.v1.Outcome.CANCELLED, error: 'cancelled before it started' }
 
 const refusal = ({ outcome, error }: Refusal) => ({ outcome: svc.v1.Outcome[outcome], error })
 
-const progress = (commandId: string, attempt: number, startedAtMs: number): UpBody => ({
-  commandProgress: { commandId, attempt, startedAtMs },
+const progress = ({ order, attempt, trace }: Task, startedAtMs: number): UpBody => ({
+  commandProgress: { commandId: order.id, attempt, startedAtMs, trace },
 })
 
 const fieldsOf = ({ exitCode, stdout, stderr, result }: Done) => ({

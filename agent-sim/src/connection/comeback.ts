@@ -11,6 +11,8 @@ export interface Ending {
   retryAfterMs?: number
   /** what is left of the wait that a `Move` gave */
   moveInMs?: number
+  /** the device has another credential to try */
+  another?: true
 }
 
 /** What follows: the agent ends for good, or tries again after `inMs` as failure number `attempt`. */
@@ -22,7 +24,7 @@ export type Comeback = { stop: true } | { stop: false; inMs: number; attempt: nu
  */
 export function comeback(ending: Ending, attempt: number, random: Random): Comeback {
   const after = closeReasons[ending.reason]
-  if (after === 'stop') return { stop: true }
+  if (after === 'stop' && !ending.another) return { stop: true }
   if (ending.moveInMs !== undefined) return { stop: false, inMs: ending.moveInMs, attempt: 0 }
   const failures = (ending.livedMs ?? 0) >= healthyAfterMs ? 0 : attempt
   return {

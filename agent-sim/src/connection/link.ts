@@ -17,8 +17,8 @@ import { type Ending, comeback } from './comeback.ts'
 const admissionWithinMs = 20_000
 /** More than this waiting on the wire: nothing is added, senders try again later. */
 const maxBufferedBytes = 8 * 1024 * 1024
-/** After the network changed the next try comes this soon. */
-const networkChangeWithinMs = 3_000
+/** After the network changed the next try comes this soon: with what it takes to notice and to ask, an agent is back in 5 s. */
+const networkChangeWithinMs = 1_000
 const goodbyeWithinMs = 3_000
 
 type Stage =
@@ -39,6 +39,10 @@ export interface LinkOptions {
   received: (envelope: svc.v1.Envelope) => void
   /** The connection is gone; `send` answers false until `live`. */
   down: () => void
+  /** The server does not know the credential: whether there is another one to try. */
+  otherCredential?: () => boolean
+  /** The server's clock, as it turned the device away. */
+  serverTime?: (ms: number) => void
   /** It will not come back by itself. */
   stopped: (reason: CloseReason, text: string) => void
 }
@@ -98,11 +102,16 @@ export class Link {
     this.#ended({ reason }, detail)
   }
 
-  /** A wait that was drawn for the old network is void (lessons of fleets on laptops: nobody waits out two minutes after a change). */
+  /**
+   * What was drawn for the old network, or begun over it, is void: nobody waits out two minutes after a change, or for an answer that
+   * will not come. Whether a live connection still leads anywhere is its owner's to find out.
+   */
   networkChanged(): void {
     this.#failures = 0
-    if (this.#stage.at !== 'waiting') return
-    this.#stage.timer.cancel()
+    const stage = this.#stage
+    if (stage.at === 'admitting') return this.fail('PEER_CLOSED', 'the network changed')
+    if (stage.at !== 'waiting') return
+    stage.timer.cancel()
     this.#wait(this.#options.random() * networkChangeWithinMs)
   }
 
@@ -130,7 +139,7 @@ export class Link {
   }
 
   /** Closes, everything said before is delivered first, and connects anew at once. */
-  renew(): void {
+  renew(detail: string): void {
     const stage = this.#stage
     if (stage.at !== 'live') return
     this.#cancelMove()
@@ -138,7 +147,6 @@ export class Link {
     this.#failures = 0
     stage.connection.close('PEER_CLOSED')
     this.#options.down()
-    const detail = 'another version of the agent'
     this.#options.observe({ kind: 'disconnected', reason: 'PEER_CLOSED', detail, retryInMs: 0 })
     this.#connect()
   }
@@ -206,9 +214,10 @@ export class Link {
     this.#options.live(welcome)
   }
 
-  #refused({ reason, retryAfterMs, text }: svc.v1.Refused): void {
+  #refused({ reason, retryAfterMs, text, serverTimeMs }: svc.v1.Refused): void {
     const stage = this.#stage
     if (stage.at !== 'admitting' && stage.at !== 'live') return
+    if (serverTimeMs > 0) this.#options.serverTime?.(serverTimeMs)
     // A reason of a newer protocol is no reason to stay away.
     const name = (svc.v1.CloseReason[reason] as CloseReason | undefined) ?? 'UNAVAILABLE'
     // On a live connection it is why that ends, where the wire itself has no words for it.
@@ -236,9 +245,12 @@ export class Link {
     const moveInMs = this.#move && Math.max(0, this.#move.at - clock.now())
     this.#cancelMove()
     if (livedMs !== undefined) this.#options.down()
+    const another =
+      stage.at === 'admitting' && ending.reason === 'CREDENTIAL_INVALID' && this.#options.otherCredential?.()
     const next = comeback(
       {
         ...ending,
+        ...(another ? { another } : {}),
         ...(livedMs === undefined ? {} : { livedMs }),
         ...(moveInMs === undefined ? {} : { moveInMs }),
       },

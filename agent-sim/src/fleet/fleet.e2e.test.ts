@@ -51,6 +51,7 @@ it('enrolls devices that differ, connects them, beats, and reports inventory', a
     connected: 30,
     connects: 30,
     disconnects: 0,
+    disowned: 0,
     trouble: 0,
   })
   expect(stats.connectMs.p99).toBeGreaterThan(0)

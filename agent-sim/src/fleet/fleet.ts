@@ -1,5 +1,5 @@
 import { setMaxListeners } from 'node:events'
-import { systemClock } from '../clock.ts'
+import { type Random, systemClock } from '../clock.ts'
 import type { AgentEvent } from '../events.ts'
 import { loadIdentities } from '../identity/files.ts'
 import type { Identity } from '../identity/identity.ts'
@@ -13,6 +13,7 @@ import { kindFor, type Mix } from './mix.ts'
 import { ramp } from './ramp.ts'
 import { Readiness } from './readiness.ts'
 import { type FleetStats, FleetTally } from './stats.ts'
+import type { WatchdogPace } from '../watchdog/watchdog.ts'
 import { weather } from './weather.ts'
 
 export interface FleetOptions {
@@ -32,10 +33,18 @@ export interface FleetOptions {
   transports?: Mix
   /** Over MQTT, seconds of silence after which an agent pings; absent: the agent's own. */
   mqttKeepaliveSeconds?: number
+  /** Devices enroll with keys of their own, without which their tokens open nothing. */
+  deviceKeys?: boolean
   /** Moves which device has which transport. */
   seed?: number
   /** What befalls devices once all have been admitted; nothing without it. */
   churn?: Omit<ChurnRate, 'agents'>
+  /** Each device has a watchdog, which beats beside its agent; none without it. */
+  watchdogs?: WatchdogPace
+  /** What agents draw their waits by; `Math.random`. */
+  random?: Random
+  /** A test's: agents take their own clocks for the server's. */
+  ownTime?: boolean
   /** In front of each hostname. */
   prefix?: string
   /**
@@ -132,6 +141,7 @@ class RunningFleet implements Fleet {
   async stop(): Promise<void> {
     this.#ending.abort(new Error('the fleet stops'))
     await this.#begun()
+    for (const { watchdog } of this.#members.values()) watchdog?.kill()
     await Promise.all(this.agents.map(({ agent }) => agent.stop()))
     await this.#close()
   }
@@ -140,6 +150,7 @@ class RunningFleet implements Fleet {
     this.#ending.abort(new Error('the fleet was killed'))
     for (const { agent } of this.#members.values()) agent.kill()
     await this.#begun()
+    for (const { watchdog } of this.#members.values()) watchdog?.kill()
     await this.#close()
   }
 
@@ -167,6 +178,7 @@ class RunningFleet implements Fleet {
       if (this.#ending.signal.aborted) return
       this.#members.set(number, member)
       await member.agent.start()
+      member.watchdog?.start()
     } catch (error) {
       if (this.#ending.signal.aborted) return
       const text = error instanceof Error ? error.message : String(error)
@@ -208,6 +220,10 @@ class RunningFleet implements Fleet {
       ledgerDir,
       gateways,
       mqttKeepaliveSeconds,
+      deviceKeys = false,
+      watchdogs,
+      random = Math.random,
+      ownTime = false,
     } = this.#options
     return makeMember({
       number,
@@ -219,6 +235,10 @@ class RunningFleet implements Fleet {
       ledgerDir,
       gateways,
       keepaliveSeconds: mqttKeepaliveSeconds,
+      withKey: deviceKeys,
+      watchdogs,
+      random,
+      ownTime,
       identity: this.#known.get(number),
       signal: this.#ending.signal,
       observe: (deviceId, event) => this.#observe(number, deviceId, event),

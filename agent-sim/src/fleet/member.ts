@@ -1,12 +1,13 @@
 import { join } from 'node:path'
 import { Agent, type AgentOptions } from '../agent.ts'
 import { simulatedBehaviour } from '../behaviours/fleet/simulated-behaviour.ts'
-import { pause, systemClock } from '../clock.ts'
+import { pause, type Random, systemClock } from '../clock.ts'
 import { keyRing } from '../commands/key-ring.ts'
 import type { AgentEvent } from '../events.ts'
+import { Credential, newDeviceKey } from '../identity/credential.ts'
 import { enroll } from '../identity/enroll.ts'
 import { appendIdentity } from '../identity/files.ts'
-import type { Identity } from '../identity/identity.ts'
+import { type Identity, withTokens } from '../identity/identity.ts'
 import { DiskLedger } from '../ledger/disk.ts'
 import type { Ledger } from '../ledger/ledger.ts'
 import { MemoryLedger } from '../ledger/memory.ts'
@@ -16,6 +17,7 @@ import { rememberedConfig } from '../update/kept-config.ts'
 import { simulatedUpdater } from '../update/simulated-updater.ts'
 import { trustedKeys } from '../update/trusted-keys.ts'
 import { agentVersion } from '../version.ts'
+import { Watchdog, type WatchdogOptions, type WatchdogPace } from '../watchdog/watchdog.ts'
 import type { Blow } from './churn.ts'
 import { Tether } from './tether.ts'
 
@@ -28,6 +30,9 @@ export interface FleetAgent {
   readonly via: TransportKind
   /** of its present life: each return from a mishap is a new one */
   readonly agent: Agent
+  /** where devices of the fleet have one */
+  readonly watchdog: Watchdog | undefined
+  restart(): Promise<void>
 }
 
 export interface MemberOptions {
@@ -40,6 +45,11 @@ export interface MemberOptions {
   ledgerDir: string | undefined
   gateways: readonly string[] | undefined
   keepaliveSeconds: number | undefined
+  /** enrolls with a key, so that its token alone opens nothing */
+  withKey: boolean
+  watchdogs: WatchdogPace | undefined
+  random: Random
+  ownTime: boolean
   /** From an earlier run; enrolled anew without it. */
   identity: Identity | undefined
   signal: AbortSignal
@@ -48,27 +58,60 @@ export interface MemberOptions {
 
 /** Makes device `number` of a fleet, enrolled and not yet started. Rejects as `enroll` does, or when no gateway speaks its transport. */
 export async function makeMember(options: MemberOptions): Promise<Member> {
-  const { number, prefix, via, observe, keepaliveSeconds } = options
-  const [clock, random] = [systemClock, Math.random]
+  const { number, prefix, via, observe, keepaliveSeconds, random } = options
+  const clock = systemClock
   const behaviour = simulatedBehaviour({ number, prefix, clock })
   const identity = options.identity ?? (await enrolled(options, behaviour.facts))
-  const { deviceId, deviceToken: token } = identity
+  const { deviceId } = identity
+  const credential = new Credential({
+    ...identity,
+    keep: async (tokens) => {
+      if (options.stateDir !== undefined)
+        await appendIdentity(options.stateDir, number, withTokens(identity, tokens))
+    },
+    now: () => clock.now(),
+  })
   const gateways = options.gateways ?? identity.gateways
-  const tether = new Tether(openTransport(via, { gateways, deviceId, token, random, keepaliveSeconds }))
-  const ledger = await openLedger(options.ledgerDir, deviceId)
+  const tether = new Tether(
+    openTransport(via, {
+      gateways,
+      deviceId,
+      token: () => credential.token,
+      password: () => credential.password(),
+      random,
+      keepaliveSeconds,
+    }),
+  )
+  const ledger = await openLedger(options, deviceId)
   const agent: AgentOptions = {
     deviceId,
     keys: keyRing(identity.signingKeys),
     transport: tether,
+    credential,
     ledger,
     behaviour,
     clock,
     random,
+    ownTime: options.ownTime,
     config: rememberedConfig(),
     updater: simulatedUpdater(agentVersion, trustedKeys(identity.releaseKeys)),
     observe: (event) => observe(deviceId, event),
   }
-  return new Member({ number, via, hostname: behaviour.facts.hostname, tether, agent })
+  const watchdog = options.watchdogs && {
+    ...options.watchdogs,
+    version: agentVersion,
+    transport: openTransport('websocket', {
+      gateways,
+      deviceId,
+      token: () => credential.token,
+      password: () => credential.password(),
+      random,
+    }),
+    proof: () => credential.proof(),
+    clock,
+    random,
+  }
+  return new Member({ number, via, hostname: behaviour.facts.hostname, tether, agent, watchdog })
 }
 
 interface Parts {
@@ -77,6 +120,7 @@ interface Parts {
   hostname: string
   tether: Tether
   agent: AgentOptions
+  watchdog: Omit<WatchdogOptions, 'passOn'> | undefined
 }
 
 /** One device over all its lives: identity and ledger stay, agents come and go. */
@@ -88,9 +132,10 @@ export class Member implements FleetAgent {
   readonly #options: AgentOptions
   readonly #tether: Tether
   #state: 'here' | 'away' | 'ended' = 'here'
+  readonly watchdog: Watchdog | undefined
   agent: Agent
 
-  constructor({ number, via, hostname, tether, agent }: Parts) {
+  constructor({ number, via, hostname, tether, agent, watchdog }: Parts) {
     this.number = number
     this.via = via
     this.deviceId = agent.deviceId
@@ -98,6 +143,14 @@ export class Member implements FleetAgent {
     this.#tether = tether
     this.#options = { ...agent, stopped: () => (this.#state = 'ended') }
     this.agent = new Agent(this.#options)
+    this.watchdog =
+      watchdog && new Watchdog({ ...watchdog, passOn: (heartbeat) => this.agent.passOn(heartbeat) })
+  }
+
+  /** Brings the agent back after its process was killed. */
+  async restart(): Promise<void> {
+    this.agent = new Agent(this.#options)
+    await this.agent.start()
   }
 
   get ledger(): Ledger {
@@ -126,22 +179,22 @@ export class Member implements FleetAgent {
     if (this.#state !== 'away' || signal.aborted) return
     this.#state = 'here'
     if (mishap === 'network') return this.agent.networkChanged()
-    this.agent = new Agent(this.#options)
-    await this.agent.start()
+    await this.restart()
   }
 }
 
 async function enrolled(
-  { api, enrollmentKey, stateDir, number, signal, observe }: MemberOptions,
+  { api, enrollmentKey, stateDir, number, withKey, random, signal, observe }: MemberOptions,
   facts: Parameters<typeof enroll>[0]['facts'],
 ): Promise<Identity> {
   const identity = await enroll({
     api,
     enrollmentKey,
     facts,
+    ...(withKey && { key: newDeviceKey() }),
     signal,
     clock: systemClock,
-    random: Math.random,
+    random,
     retrying: (why, inMs) =>
       observe('', { kind: 'trouble', text: `enrollment: ${why}, again in ${inMs} ms` }),
   })
@@ -149,7 +202,9 @@ async function enrolled(
   return identity
 }
 
-const openLedger = async (ledgerDir: string | undefined, deviceId: string): Promise<Ledger> =>
+const openLedger = async ({ ledgerDir, observe }: MemberOptions, deviceId: string): Promise<Ledger> =>
   ledgerDir === undefined
     ? new MemoryLedger(systemClock)
-    : DiskLedger.open(join(ledgerDir, 'devices', deviceId), systemClock)
+    : DiskLedger.open(join(ledgerDir, 'devices', deviceId), systemClock, (text) =>
+        observe(deviceId, { kind: 'trouble', text }),
+      )

@@ -25,6 +25,8 @@ export interface Stats {
   /** finished commands by outcome */
   outcomes: Record<string, number>
   resultAcks: number
+  /** frames that were not signed for their device */
+  disowned: number
   trouble: number
   /** from the attempt to connect to `Welcome` */
   connectMs: Percentiles
@@ -69,6 +71,7 @@ export class Tally {
       duplicates: 0,
       outcomes: {},
       resultAcks: 0,
+      disowned: 0,
       trouble: 0,
     }
   }
@@ -96,6 +99,7 @@ export class Tally {
     } else if (event.kind === 'inventory') counts.inventories += 1
     else if (event.kind === 'command') counts[event.duplicate ? 'duplicates' : 'commands'] += 1
     else if (event.kind === 'result-acked') counts.resultAcks += 1
+    else if (event.kind === 'disowned') counts.disowned += 1
     else if (event.kind === 'finished') {
       count(counts.outcomes, event.outcome)
       this.#command.add(event.tookMs)

@@ -4,16 +4,17 @@ import type { Behaviour } from '../behaviours/behaviour.ts'
 import { hostBehaviour } from '../behaviours/host/host-behaviour.ts'
 import { systemClock } from '../clock.ts'
 import { keyRing } from '../commands/key-ring.ts'
+import { Credential, newDeviceKey } from '../identity/credential.ts'
 import { enroll } from '../identity/enroll.ts'
 import { loadIdentity, saveIdentity } from '../identity/files.ts'
-import type { Identity } from '../identity/identity.ts'
+import { type Identity, withTokens } from '../identity/identity.ts'
 import { lockFolder } from '../identity/lock.ts'
 import { DiskLedger } from '../ledger/disk.ts'
 import { openTransport } from '../transport/open.ts'
 import { openConfig } from '../update/kept-config.ts'
 import { noUpdater } from '../update/no-updater.ts'
 import type { MakeUpdater } from '../update/updater.ts'
-import { describe, type Log } from './log.ts'
+import { describe, fieldsOf, type Log } from './log.ts'
 import { watchNetwork } from './network.ts'
 
 /** Disks fill and names change while an agent runs for months. */
@@ -64,12 +65,17 @@ export async function startHost(options: HostOptions): Promise<Host> {
     const identity = { ...known, ...(options.gateways && { gateways: [...options.gateways] }) }
     const updater = (await options.updater?.(identity)) ?? noUpdater
     const config = await openConfig(stateDir)
-    const ledger = await DiskLedger.open(stateDir, systemClock)
+    const ledger = await DiskLedger.open(stateDir, systemClock, log)
     const close = async () => {
       await ledger.close()
       await release()
     }
-    return await run({ identity, behaviour, ledger, config, updater, log, close })
+    const credential = new Credential({
+      ...known,
+      keep: (tokens) => saveIdentity(stateDir, withTokens(known, tokens)),
+      now: () => systemClock.now(),
+    })
+    return await run({ identity, credential, behaviour, ledger, config, updater, log, close })
   } catch (error) {
     await release()
     throw error
@@ -86,6 +92,7 @@ async function becomeDevice(
     api,
     enrollmentKey,
     facts: behaviour.facts,
+    key: newDeviceKey(),
     clock: systemClock,
     random: Math.random,
     retrying: (why, inMs) => log(`enrollment: ${why}, again in ${(inMs / 1000).toFixed(1)} s`),
@@ -98,6 +105,7 @@ async function becomeDevice(
 
 interface Parts extends Pick<AgentOptions, 'behaviour' | 'ledger' | 'config' | 'updater'> {
   identity: Identity
+  credential: Credential
   log: Log
   close: () => Promise<void>
 }
@@ -111,20 +119,26 @@ function moment<T>(): { when: Promise<T>; comes: (value: T) => void } {
   return { when, comes }
 }
 
-async function run({ identity, log, close, ...parts }: Parts): Promise<Host> {
+async function run({ identity, credential, log, close, ...parts }: Parts): Promise<Host> {
   const [ended, admitted, replaced] = [moment<Unwanted | undefined>(), moment<void>(), moment<void>()]
-  const { deviceId, deviceToken, gateways, signingKeys } = identity
+  const { deviceId, gateways, signingKeys } = identity
   const agent = new Agent({
     ...parts,
     deviceId,
     keys: keyRing(signingKeys),
-    transport: openTransport('websocket', { gateways, deviceId, token: deviceToken, random: Math.random }),
+    credential,
+    transport: openTransport('websocket', {
+      gateways,
+      deviceId,
+      token: () => credential.token,
+      random: Math.random,
+    }),
     clock: systemClock,
     random: Math.random,
     inventoryEveryMs,
     observe: (event) => {
       const line = describe(event)
-      if (line) log(line)
+      if (line) log(line, fieldsOf(event))
       if (event.kind === 'connected') admitted.comes()
     },
     stopped: (reason, text) => ended.comes({ reason, text }),

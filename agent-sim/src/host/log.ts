@@ -1,8 +1,14 @@
-import type { AgentEvent } from '../events.ts'
+import type { AgentEvent, Asked } from '../events.ts'
 
-export type Log = (line: string) => void
+/** What belongs to a line, by the names of docs/log-line.schema.json. */
+export type LineFields = Asked & { commandId?: string }
+
+/** Takes a line for people, and for programs what belongs to it. */
+export type Log = (line: string, fields?: LineFields) => void
 
 const seconds = (ms: number) => `${(ms / 1000).toFixed(1)} s`
+
+const request = ({ requestId }: Asked) => (requestId ? `, of request ${requestId}` : '')
 
 /** A line for the log, or nothing: what happens every minute is not worth one. */
 export function describe(event: AgentEvent): string | undefined {
@@ -18,7 +24,7 @@ export function describe(event: AgentEvent): string | undefined {
     case 'stopped':
       return `stopped: ${event.reason} ${event.text}`
     case 'command':
-      return `command ${event.id} ${event.type}${event.duplicate ? ' (again)' : ''}`
+      return `command ${event.id} ${event.type}${event.duplicate ? ' (again)' : ''}${request(event)}`
     case 'started':
       return `command ${event.id} started`
     case 'finished':
@@ -31,6 +37,8 @@ export function describe(event: AgentEvent): string | undefined {
       const why = event.reason && ` (${event.reason})`
       return `update of ${event.component} ${event.from} to ${event.to}: ${event.phase.toLowerCase()}${why}`
     }
+    case 'disowned':
+      return `command ${event.id || '?'} disowned: ${event.text}`
     case 'trouble':
       return event.text
     case 'connecting':
@@ -39,4 +47,11 @@ export function describe(event: AgentEvent): string | undefined {
     case 'result-acked':
       return undefined
   }
+}
+
+/** What belongs to the line of an event: which command, and which request asked for it. */
+export function fieldsOf(event: AgentEvent): LineFields {
+  if (event.kind !== 'command' && event.kind !== 'started' && event.kind !== 'finished') return {}
+  const { id: commandId, requestId, traceId, spanId } = event
+  return { commandId, requestId, traceId, spanId }
 }

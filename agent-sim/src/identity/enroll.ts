@@ -11,6 +11,8 @@ export interface EnrollOptions {
   api: string
   enrollmentKey: string
   facts: Facts
+  /** Makes the device one that opens nothing without a proof of this key. */
+  key?: { deviceKey: string; publicKey: string }
   clock: Clock
   random: Random
   /** Told of each attempt that will be repeated. */
@@ -47,17 +49,24 @@ export async function enroll(options: EnrollOptions): Promise<Identity> {
   }
 }
 
-async function tryOnce({ api, enrollmentKey, facts, signal }: EnrollOptions): Promise<Attempt> {
+async function tryOnce({ api, enrollmentKey, facts, key, signal }: EnrollOptions): Promise<Attempt> {
   const { bootId: _bootId, ...about } = facts
   const limit = AbortSignal.timeout(answerWithinMs)
   try {
     const response = await fetch(`${api.replace(/\/+$/, '')}/api/v1/agents/enroll`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify({ enrollmentKey, agentVersion, ...about }),
+      body: JSON.stringify({
+        enrollmentKey,
+        agentVersion,
+        ...about,
+        ...(key && { publicKey: key.publicKey }),
+      }),
       signal: signal ? AbortSignal.any([signal, limit]) : limit,
     })
-    return await understand(response)
+    const outcome = await understand(response)
+    if ('identity' in outcome && key) outcome.identity.deviceKey = key.deviceKey
+    return outcome
   } catch (error) {
     if (error instanceof EnrollmentRefused) throw error
     signal?.throwIfAborted()

@@ -1,3 +1,4 @@
+import type { Tokens } from './credential.ts'
 import type { SigningKey } from '../commands/key-ring.ts'
 import { kindOf, urlsOf } from '../transport/kinds.ts'
 
@@ -5,6 +6,11 @@ import { kindOf, urlsOf } from '../transport/kinds.ts'
 export interface Identity {
   deviceId: string
   deviceToken: string
+  /** see {@link Tokens} */
+  nextToken?: string
+  previousToken?: string
+  /** of a device that enrolled with a key: 32 bytes, base64; it never leaves this file */
+  deviceKey?: string
   /** URLs of the gateways, of WebSocket at least, and of MQTT where it is spoken; of a kind any will do */
   gateways: string[]
   signingKeys: SigningKey[]
@@ -44,6 +50,10 @@ const keysOf = (keys: readonly SigningKey[]): SigningKey[] =>
 
 function checked(told: Record<string, unknown>): Identity {
   const { deviceId, deviceToken, gateways, signingKeys, releaseKeys } = told
+  const own = (name: 'nextToken' | 'previousToken' | 'deviceKey') => {
+    const value = told[name]
+    return isString(value) ? { [name]: value } : {}
+  }
   const wrong = (what: string) => new Error(`the identity has no valid ${what}`)
   if (!isString(deviceId)) throw wrong('deviceId')
   if (!isString(deviceToken)) throw wrong('deviceToken')
@@ -53,9 +63,18 @@ function checked(told: Record<string, unknown>): Identity {
   return {
     deviceId,
     deviceToken,
+    ...own('nextToken'),
+    ...own('previousToken'),
+    ...own('deviceKey'),
     gateways,
     signingKeys: keysOf(signingKeys),
     // Identities of earlier versions have none, and work as before.
     releaseKeys: keysOf(Array.isArray(releaseKeys) ? releaseKeys.filter(isKey) : []),
   }
+}
+
+/** The same device with other tokens, of which it has those alone that are named. */
+export function withTokens(identity: Identity, tokens: Tokens): Identity {
+  const { nextToken: _next, previousToken: _previous, ...rest } = identity
+  return { ...rest, ...tokens }
 }

@@ -36,7 +36,7 @@ it('loses nothing that it called durable when the process is killed in the middl
   const durable = new Map<string, string>()
   for (const [round, many] of [1, 7, 60, 250].entries()) {
     for (const [id, state] of await crash(`r${round}`, many)) durable.set(id, state)
-    const ledger = await DiskLedger.open(dir, systemClock)
+    const ledger = await DiskLedger.open(dir, systemClock, expect.unreachable)
     for (const [id, state] of durable)
       expect(order.indexOf(ledger.find(id)?.state ?? ''), id).toBeGreaterThanOrEqual(order.indexOf(state))
     await ledger.close()

@@ -21,6 +21,7 @@ interface Waiting {
 export class DiskLedger implements Ledger {
   readonly #path: string
   readonly #clock: Clock
+  readonly #trouble: (text: string) => void
   readonly #book = new Book()
   #file: FileHandle | undefined
   #size = 0
@@ -30,15 +31,20 @@ export class DiskLedger implements Ledger {
   #draining = false
   #drained = Promise.resolve()
 
-  private constructor(dir: string, clock: Clock) {
+  private constructor(dir: string, clock: Clock, trouble: (text: string) => void) {
     this.#path = join(dir, 'ledger.jsonl')
     this.#clock = clock
+    this.#trouble = trouble
   }
 
-  /** Opens or creates it. Damaged lines are left out: they were never acknowledged. */
-  static async open(dir: string, clock: Clock): Promise<DiskLedger> {
+  /**
+   * Opens or creates it. Damaged lines are left out: they were never acknowledged.
+   *
+   * @param trouble told where the file could not be made smaller: nothing is lost, and it grows
+   */
+  static async open(dir: string, clock: Clock, trouble: (text: string) => void): Promise<DiskLedger> {
     await mkdir(dir, { recursive: true, mode: 0o700 })
-    const ledger = new DiskLedger(dir, clock)
+    const ledger = new DiskLedger(dir, clock, trouble)
     await ledger.#replay()
     await ledger.#compact()
     return ledger
@@ -117,8 +123,9 @@ export class DiskLedger implements Ledger {
 
   /** The old file stays whole and in use when there is no room for a new one: the next attempt waits until it has doubled. */
   async #tryCompact(): Promise<void> {
-    await this.#compact().catch(() => {
+    await this.#compact().catch((error: unknown) => {
       this.#compactedSize = this.#size
+      this.#trouble(`the ledger cannot be made smaller: ${(error as Error).message}`)
     })
   }
 

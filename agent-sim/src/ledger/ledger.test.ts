@@ -1,4 +1,4 @@
-import { appendFile, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
+import { appendFile, mkdir, mkdtemp, readFile, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { svc } from '@svc/proto'
@@ -12,6 +12,8 @@ const clock = new ManualClock()
 let folder = ''
 let made = 0
 const fresh = () => join(folder, String((made += 1)))
+const troubles: string[] = []
+const untroubled = (text: string) => void troubles.push(text)
 
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'ledger-'))
@@ -37,7 +39,7 @@ const finished = (id: string): Change => ({ state: 'finished', id, result: resul
 
 const kinds: [string, () => Promise<Ledger>][] = [
   ['in memory', async () => new MemoryLedger(clock)],
-  ['on disk', () => DiskLedger.open(fresh(), clock)],
+  ['on disk', () => DiskLedger.open(fresh(), clock, untroubled)],
 ]
 
 describe.each(kinds)('a ledger %s', (_name, open) => {
@@ -124,7 +126,7 @@ it('in memory keeps an id until its expiry and margin are past, and what is not 
 
 it('on disk comes back as it was, in files for the owner alone', async () => {
   const dir = fresh()
-  const ledger = await DiskLedger.open(dir, clock)
+  const ledger = await DiskLedger.open(dir, clock, untroubled)
   await Promise.all(['r', 's', 'f', 'a'].map((id, seq) => ledger.write(received(id, seq))))
   await ledger.write({ state: 'started', id: 's', atMs: 9 })
   await ledger.write(finished('f'))
@@ -132,7 +134,7 @@ it('on disk comes back as it was, in files for the owner alone', async () => {
   await ledger.write({ state: 'acked', id: 'a' })
   await ledger.close()
   for (let opened = 0; opened < 2; opened += 1) {
-    const again = await DiskLedger.open(dir, clock)
+    const again = await DiskLedger.open(dir, clock, untroubled)
     expect(['r', 's', 'f', 'a'].map((id) => again.find(id)?.state)).toEqual([
       'received',
       'started',
@@ -149,30 +151,30 @@ it('on disk comes back as it was, in files for the owner alone', async () => {
 
 it('on disk leaves out damaged lines and what hangs on them, and goes on after them', async () => {
   const dir = fresh()
-  const ledger = await DiskLedger.open(dir, clock)
+  const ledger = await DiskLedger.open(dir, clock, untroubled)
   await ledger.write(received('whole'))
   await ledger.close()
   const path = join(dir, 'ledger.jsonl')
   const line = await readFile(path, 'utf8')
   await appendFile(path, `garbage\n${line.replace('whole', 'other')}00000000 {}\n${line.slice(0, 40)}`)
-  const again = await DiskLedger.open(dir, clock)
+  const again = await DiskLedger.open(dir, clock, untroubled)
   expect(again.open().map(({ id }) => id)).toEqual(['whole'])
   await again.write({ state: 'started', id: 'whole', atMs: 1 })
   await again.close()
-  const third = await DiskLedger.open(dir, clock)
+  const third = await DiskLedger.open(dir, clock, untroubled)
   expect(third.find('whole')?.state).toBe('started')
   await third.close()
 })
 
 it('on disk rejects what cannot be written any more', async () => {
-  const ledger = await DiskLedger.open(fresh(), clock)
+  const ledger = await DiskLedger.open(fresh(), clock, untroubled)
   await ledger.close()
   await expect(ledger.write(received('a'))).rejects.toThrow('closed')
 })
 
 it('on disk compacts while it works, losing nothing', async () => {
   const dir = fresh()
-  const ledger = await DiskLedger.open(dir, clock)
+  const ledger = await DiskLedger.open(dir, clock, untroubled)
   const body = Buffer.alloc(200_000, 1)
   for (let round = 0; round < 8; round += 1) {
     const ids = Array.from({ length: 5 }, (_, at) => `${round}-${at}`)
@@ -184,9 +186,27 @@ it('on disk compacts while it works, losing nothing', async () => {
   await ledger.write(received('last'))
   await ledger.close()
   expect((await stat(join(dir, 'ledger.jsonl'))).size).toBeLessThan(8_000_000)
-  const again = await DiskLedger.open(dir, clock)
+  const again = await DiskLedger.open(dir, clock, untroubled)
   expect(again.open().map(({ id }) => id)).toEqual(['last'])
   expect(again.find('0-0')?.state).toBe('acked')
   await again.close()
   expect((await stat(join(dir, 'ledger.jsonl'))).size).toBeLessThan(50_000)
+})
+
+it('on disk goes on, and says so, where it cannot be made smaller', async () => {
+  expect(troubles).toEqual([])
+  const dir = fresh()
+  const ledger = await DiskLedger.open(dir, clock, untroubled)
+  const inTheWay = join(dir, 'ledger.jsonl.new')
+  await mkdir(inTheWay)
+  const body = Buffer.alloc(2_500_000, 1)
+  await ledger.write({ ...received('large'), body } as Change)
+  await ledger.write({ ...received('larger'), body } as Change)
+  await ledger.write(received('last'))
+  await ledger.close()
+  expect(troubles.splice(0)).toEqual([expect.stringContaining('the ledger cannot be made smaller: EISDIR')])
+  await rm(inTheWay, { recursive: true })
+  const again = await DiskLedger.open(dir, clock, untroubled)
+  expect(again.open().map(({ id }) => id)).toEqual(['large', 'larger', 'last'])
+  await again.close()
 })

@@ -3,6 +3,11 @@ import type { Clock, Random, Timer } from '../clock.ts'
 
 /** So many heartbeats without an answer: the other side is gone, whatever the socket says. */
 const unansweredLimit = 3
+/**
+ * Each interval is drawn from this share of it around it, so that a fleet which came to beat together, whatever brought that about,
+ * does not go on doing so: after a dozen beats nothing is left of it.
+ */
+const intervalSpread = 0.2
 
 export interface HeartOptions {
   clock: Clock
@@ -21,6 +26,8 @@ export class Heart {
   #timer: Timer | undefined
   #intervalMs = 60_000
   #unanswered = 0
+  /** runs out when a beat out of turn is not answered in its time */
+  #probe: Timer | undefined
   #sentAt = 0
   /** Counts starts and stops: a beat that was being measured when the connection went is not sent on the next one. */
   #run = 0
@@ -41,11 +48,23 @@ export class Heart {
     this.#run += 1
     this.#timer?.cancel()
     this.#timer = undefined
+    this.#probe?.cancel()
+    this.#probe = undefined
+  }
+
+  /** Asks, by a beat out of turn, whether the other side is still there; who does not answer within `ms` is silent. */
+  probe(ms: number): void {
+    if (!this.#timer) return
+    this.#probe?.cancel()
+    this.#probe = this.#options.clock.after(ms, () => this.#options.silent())
+    void this.#beat(this.#run)
   }
 
   answered(nextIntervalMs: number): void {
     if (this.#unanswered > 0) this.#options.answered(this.#options.clock.now() - this.#sentAt)
     this.#unanswered = 0
+    this.#probe?.cancel()
+    this.#probe = undefined
     if (nextIntervalMs > 0) this.#retune(nextIntervalMs)
   }
 
@@ -60,9 +79,14 @@ export class Heart {
   #schedule(ms: number): void {
     const run = this.#run
     this.#timer = this.#options.clock.after(ms, () => {
-      this.#schedule(this.#intervalMs)
+      this.#schedule(this.#nextMs())
       void this.#beat(run)
     })
+  }
+
+  /** Until the beat after this one. */
+  #nextMs(): number {
+    return this.#intervalMs * (1 + intervalSpread * (2 * this.#options.random() - 1))
   }
 
   async #beat(run: number): Promise<void> {

@@ -28,6 +28,8 @@ export interface InventoryOptions {
 
 interface Report {
   hash: Uint8Array
+  /** by the own clock: it may be wrong, and what the server's says is known once there is a connection */
+  collectedAt: number
   /** until it is acked; then the hash alone is needed */
   waiting: svc.v1.Inventory.$Properties | undefined
   /** on this connection */
@@ -76,8 +78,8 @@ export class Inventory {
     const hash = createHash('sha256').update(bytes).digest()
     const known = this.#reports.get(kind)
     if (known && hash.equals(known.hash)) return kind
-    const waiting = { ...payload, hash, collectedAtMs: Math.round(this.#options.serverNow()) }
-    this.#reports.set(kind, { hash, waiting, sent: 0, dueAt: 0 })
+    const waiting = { ...payload, hash }
+    this.#reports.set(kind, { hash, waiting, collectedAt: this.#options.clock.now(), sent: 0, dueAt: 0 })
     return kind
   }
 
@@ -92,8 +94,9 @@ export class Inventory {
   }
 
   #send(kind: Kind, report: Report): void {
-    const { clock, send, sent } = this.#options
-    const gone = report.waiting !== undefined && send(report.waiting)
+    const { clock, send, sent, serverNow } = this.#options
+    const collectedAtMs = Math.round(serverNow() - (clock.now() - report.collectedAt))
+    const gone = report.waiting !== undefined && send({ ...report.waiting, collectedAtMs })
     if (gone) sent(kind)
     report.dueAt = clock.now() + Math.min(resend.capMs, resend.afterMs * 2 ** report.sent)
     if (gone) report.sent += 1

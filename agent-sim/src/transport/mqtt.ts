@@ -24,8 +24,8 @@ export interface MqttOptions {
   /** Gateways, tried in rounds of random order, over TCP, TLS or WebSocket as their schemes say. */
   urls: readonly string[]
   deviceId: string
-  /** The device's token. */
-  token: string
+  /** The device's token, and a proof of its key where it has one; asked for at each connection. */
+  password: () => string
   random: Random
   /** A connection on which nothing was sent for so long is pinged; 40. */
   keepaliveSeconds?: number | undefined
@@ -37,7 +37,7 @@ export const mqttTransport = ({ urls, random, ...device }: MqttOptions): Transpo
   return { connect: (handlers) => new MqttConnection(next() ?? '', device, handlers) }
 }
 
-type Device = Pick<MqttOptions, 'deviceId' | 'token' | 'keepaliveSeconds'>
+type Device = Pick<MqttOptions, 'deviceId' | 'password' | 'keepaliveSeconds'>
 
 /**
  * The client never reconnects by itself: when to come back is the agent's to say, and what was not acknowledged is in its ledger.
@@ -141,14 +141,14 @@ class MqttConnection implements Connection {
 }
 
 const optionsOf = (
-  { deviceId, token, keepaliveSeconds = defaultKeepaliveSeconds }: Device,
+  { deviceId, password, keepaliveSeconds = defaultKeepaliveSeconds }: Device,
   watch: (socket: WebSocket) => void,
 ): IClientOptions => ({
   protocolVersion: 4,
   clean: true,
   clientId: deviceId,
   username: deviceId,
-  password: token,
+  password: password(),
   keepalive: keepaliveSeconds,
   connectTimeout: handshakeTimeoutMs,
   reconnectPeriod: 0,

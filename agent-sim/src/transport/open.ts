@@ -7,8 +7,10 @@ import { webSocketTransport } from './websocket.ts'
 /** What a device needs to reach its gateways. */
 export interface Way {
   deviceId: string
-  /** the device's token */
-  token: string
+  /** the device's token, as each connection is to show it */
+  token: () => string
+  /** the same as a password of MQTT; default: the token */
+  password?: () => string
   /** URLs of the gateways, whatever is spoken there */
   gateways: readonly string[]
   random: Random
@@ -19,11 +21,11 @@ export interface Way {
 /** The transport of the wanted kind. Throws when no gateway speaks it. */
 export function openTransport(
   kind: TransportKind,
-  { gateways, keepaliveSeconds, ...device }: Way,
+  { gateways, keepaliveSeconds, token, password = token, ...device }: Way,
 ): Transport {
   const urls = urlsOf(kind, gateways)
   if (urls.length === 0) throw new Error(`no gateway is known that speaks ${kind}: ${gateways.join(', ')}`)
   return kind === 'websocket'
-    ? webSocketTransport({ urls, ...device })
-    : mqttTransport({ urls, keepaliveSeconds, ...device })
+    ? webSocketTransport({ urls, token, ...device })
+    : mqttTransport({ urls, keepaliveSeconds, password, ...device })
 }

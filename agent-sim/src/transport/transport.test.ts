@@ -41,7 +41,7 @@ function dial(url: string): Near {
   const transport = openTransport(kind, {
     gateways: [url],
     deviceId: 'd1',
-    token: 'svca_x',
+    token: () => 'svca_x',
     random: Math.random,
   })
   const connection = transport.connect({

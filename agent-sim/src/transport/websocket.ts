@@ -12,15 +12,15 @@ const closeWithinMs = 2_000
 export interface WebSocketOptions {
   /** Gateways, tried in rounds of random order, so that the loss of one spreads its devices over the others. */
   urls: readonly string[]
-  /** The device's token. */
-  token: string
+  /** The device's token, asked for at each connection. */
+  token: () => string
   random: Random
 }
 
 /** One binary message = one Envelope. Compression is off: frames are small and mostly random bytes. */
 export const webSocketTransport = ({ urls, token, random }: WebSocketOptions): Transport => {
   const next = rounds(urls, random)
-  return { connect: (handlers) => openSocket(next() ?? '', token, handlers) }
+  return { connect: (handlers) => openSocket(next() ?? '', token(), handlers) }
 }
 
 function openSocket(url: string, token: string, handlers: ConnectionHandlers): Connection {

@@ -1,6 +1,9 @@
 import { Redis } from 'ioredis'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { commandRows, faultsOf } from '../system/harness/judge.ts'
+import { check } from '../system/harness/checker/checker.ts'
+import { fleetLedgers } from '../system/harness/checker/ledgers.ts'
+import { invariants, type Verdict } from '../system/harness/checker/verdict.ts'
+import { commandRows } from '../system/harness/judge.ts'
 import { presenceRows } from '../system/harness/presence.ts'
 import type { System } from '../system/harness/system.ts'
 import type { FleetProcess } from './fleets.ts'
@@ -24,18 +27,18 @@ export class Account {
   }
 
   /**
-   * What must have come of the work of the outage before it ends, leaving out what is too young for it, and devices whose agents were
-   * `away` for a while.
+   * What must have come of the work of an outage before it ends, leaving out what is too young for it by `untilMs`, and devices whose
+   * agents were `away` for a while. Others on the machine may add `busyMs`.
    */
   async meanwhile(
     sinceMs: number,
     { heartbeatMs, exchangeMs }: { heartbeatMs: number; exchangeMs: number },
     away: readonly string[],
+    { untilMs = Date.now(), busyMs = 0 }: { untilMs?: number; busyMs?: number } = {},
   ): Promise<Row[]> {
     const ripeMs = heartbeatMs + exchangeMs + longestScriptSeconds * 1000
-    const now = Date.now()
     const ripe = this.#load.accepted.filter(
-      (one) => one.askedAt > sinceMs && one.acceptedAt < now - ripeMs && !away.includes(one.deviceId),
+      (one) => one.askedAt > sinceMs && one.acceptedAt < untilMs - ripeMs && !away.includes(one.deviceId),
     )
     const rows = await commandRows(this.#system.sql)
     const ended = new Set(rows.filter(({ finishedAt }) => finishedAt).map(({ id }) => id))
@@ -46,7 +49,7 @@ export class Account {
     return [
       all('commands accepted while Redis was gone that ended meanwhile', ripe.length, count(ripe, ended)),
       all('their results that agents know to be committed', ripe.length, count(ripe, acknowledged)),
-      within(`from asking to the agent’s ledger (${shown})`, heartbeatMs, delays),
+      within(`from asking to the agent’s ledger (${shown})`, heartbeatMs + busyMs, delays),
     ]
   }
 
@@ -67,11 +70,15 @@ export class Account {
     return [
       none('requests for work that were refused', refused),
       all('accepted commands that succeeded', accepted.length, count(accepted, done)),
-      none(
-        'commands lost, not asked for, run twice or elsewhere, or with another’s output',
-        faultsOf(accepted, rows, this.#effects().map(asExecution)),
-      ),
+      ...(await this.invariants()),
     ]
+  }
+
+  /** A line for each invariant, once all has come to rest; what was accepted may have ended otherwise where it says so. */
+  async invariants(): Promise<Row[]> {
+    const { accepted, asked } = this.#load
+    const ledgers = this.#fleets.flatMap(({ folder }) => fleetLedgers(folder))
+    return rowsOf(await check(this.#system, { accepted, asked, effects: this.#effects(), ledgers }))
   }
 
   #effects(): Effect[] {
@@ -111,4 +118,5 @@ export class Account {
 const count = (orders: readonly Order[], ids: ReadonlySet<string>): number =>
   orders.filter(({ id }) => ids.has(id)).length
 
-const asExecution = (effect: Effect) => ({ type: 'run_script' as const, ...effect })
+export const rowsOf = (verdict: Verdict): Row[] =>
+  (Object.keys(invariants) as (keyof Verdict)[]).map((name) => none(invariants[name], verdict[name]))

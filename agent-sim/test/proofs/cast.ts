@@ -2,7 +2,8 @@ import type { Api } from '../system/harness/api.ts'
 import type { System } from '../system/harness/system.ts'
 import { type FleetProcess, onlineAfter, startFleetProcess } from './fleets.ts'
 import type { Identity } from './ledgers.ts'
-import { type Caller, connectAt, enrollOne } from './strangers.ts'
+import { enroll } from '../system/harness/voice.ts'
+import { type Caller, connectAt } from './strangers.ts'
 import { seconds } from './verdict.ts'
 
 /** An agent process at most. */
@@ -29,9 +30,19 @@ export class Cast {
     this.#say = say
   }
 
-  /** A fleet, and how long it took from its enrollment until all of it was online, `patienceMs` at most. */
-  async fleet(name: string, agents: number, patienceMs: number) {
-    const fleet = await startFleetProcess(this.#system, name, agents)
+  /**
+   * A fleet, and how long it took from its enrollment until all of it was online, `patienceMs` at most.
+   * @param more switches
+   * @param variables of its environment
+   */
+  async fleet(
+    name: string,
+    agents: number,
+    patienceMs: number,
+    more: Record<string, string> = {},
+    variables: Record<string, string> = {},
+  ) {
+    const fleet = await startFleetProcess(this.#system, name, agents, more, variables)
     this.fleets.push(fleet)
     const onlineMs = await onlineAfter(this.#system, fleet, patienceMs)
     this.#say(`${agents} agents of ${name} are enrolled; online after ${seconds(onlineMs)}`)
@@ -39,8 +50,8 @@ export class Cast {
   }
 
   /** A fleet that is there before anything begins. */
-  async present(name: string, agents: number): Promise<FleetProcess> {
-    const fleet = await this.fleet(name, agents, presentWithinMs)
+  async present(name: string, agents: number, more: Record<string, string> = {}): Promise<FleetProcess> {
+    const fleet = await this.fleet(name, agents, presentWithinMs, more)
     if (!Number.isFinite(fleet.onlineMs)) throw new Error(`the agents of ${name} do not come online`)
     return fleet
   }
@@ -57,7 +68,7 @@ export class Cast {
   /** Devices that are enrolled and nothing more. */
   enrolled(name: string, count: number): Promise<Identity[]> {
     const numbers = Array.from({ length: count }, (_, n) => n)
-    return Promise.all(numbers.map((n) => enrollOne(this.#api, this.#system, `${name}${n}`)))
+    return Promise.all(numbers.map((n) => enroll(this.#api, this.#system, `${name}${n}`)))
   }
 
   /** Devices with a connection each, at all gateways in turn. */

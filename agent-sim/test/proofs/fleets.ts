@@ -13,15 +13,22 @@ export interface FleetProcess {
 }
 
 const perSecond = 100
-const enrolledWithinMs = 120_000
+/** By a server that has much else to do. */
+const enrolledWithinMs = (agents: number) => Math.max(120_000, agents * 100)
 
-/** Starts so many agents; resolves when each is enrolled. @param more switches */
+/**
+ * Starts so many agents; resolves when each is enrolled.
+ * @param more switches
+ * @param variables of its environment; guards that the whole system is without, it is without as well
+ */
 export async function startFleetProcess(
   system: System,
   name: string,
   agents: number,
   more: Record<string, string> = {},
+  variables: Record<string, string> = {},
 ): Promise<FleetProcess> {
+  const { NODE_ENV = '', SVC_TEST_WITHOUT = '' } = system.environment
   const folder = join(system.folder, name)
   const switches = {
     '--agents': String(agents),
@@ -34,14 +41,22 @@ export async function startFleetProcess(
   const program = await startProgram({
     entry: 'agent',
     args: ['fleet', ...Object.entries(switches).flat()],
-    env: { SVC_API: system.apiUrl, SVC_ENROLLMENT_KEY: system.tenant.enrollmentKey },
+    env: {
+      SVC_API: system.apiUrl,
+      SVC_ENROLLMENT_KEY: system.tenant.enrollmentKey,
+      NODE_ENV,
+      SVC_TEST_WITHOUT,
+      ...variables,
+    },
     ready: /connected/,
   })
   const enrolled = () => identitiesIn(folder).length >= agents
-  await until(`${agents} agents are enrolled`, enrolled, enrolledWithinMs).catch(async (error: Error) => {
-    await program.kill()
-    throw error
-  })
+  await until(`${agents} agents are enrolled`, enrolled, enrolledWithinMs(agents)).catch(
+    async (error: Error) => {
+      await program.kill()
+      throw error
+    },
+  )
   return { folder, program, devices: identitiesIn(folder), effects: () => effectsIn(folder) }
 }
 

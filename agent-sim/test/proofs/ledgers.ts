@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { ledgerLines } from '../system/harness/checker/ledgers.ts'
 
 /** Who a simulated device is, as its own files say. */
 export interface Identity {
@@ -31,23 +32,10 @@ export const identitiesIn = (folder: string): Identity[] =>
 export const effectsIn = (folder: string): Effect[] =>
   linesOf(join(folder, 'executions.jsonl')).map((line) => JSON.parse(line) as Effect)
 
-/**
- * The commands whose results the device knows to be with the server. A ledger's line is a sum of eight digits, a space, and JSON;
- * one that cannot be read is one that is being written.
- */
-export function acknowledgedBy(folder: string, deviceId: string): Set<string> {
-  const known = new Set<string>()
-  for (const line of linesOf(join(folder, 'devices', deviceId, 'ledger.jsonl'))) {
-    const change = parsed(line.slice(9))
-    if (change?.state === 'acked') known.add(change.id)
-  }
-  return known
-}
-
-function parsed(json: string): { state: string; id: string } | undefined {
-  try {
-    return JSON.parse(json) as { state: string; id: string }
-  } catch {
-    return undefined
-  }
-}
+/** The commands whose results the device knows to be with the server. */
+export const acknowledgedBy = (folder: string, deviceId: string): Set<string> =>
+  new Set(
+    ledgerLines(join(folder, 'devices', deviceId)).flatMap(({ state, id }) =>
+      state === 'acked' ? [id] : [],
+    ),
+  )

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Answer, Api, ErrorBody } from '../system/harness/api.ts'
+import type { Asked } from '../system/harness/checker/evidence.ts'
 import type { Accepted } from '../system/harness/judge.ts'
 import { newScript } from '../system/harness/work.ts'
 import { pick } from './random.ts'
@@ -23,10 +24,12 @@ interface Request {
 export interface Insistence {
   /** repeats carry the `Idempotency-Key` of the first; without it each is a request of its own */
   withKey: boolean
+  /** the time after which it is given up; at least a minute */
+  forMs?: number
 }
 
 const stepMs = 25
-const insistForMs = 60_000
+const leastInsistMs = 60_000
 const insistEveryMs = 250
 /** What says clearly: not now, try again (docs/status-codes, and what proxies say of servers that are gone). */
 const clearStatuses = [429, 502, 503, 504]
@@ -38,8 +41,12 @@ export class Load {
   readonly accepted: Order[] = []
   /** answers other than 201, one line each */
   readonly refused: string[] = []
+  /** every request, with what its caller knows of it in the end; those that are under way are not there yet */
+  readonly asked: Asked[] = []
   /** errors that a repeated request mended, by what was seen */
   readonly mended = new Map<string, number>()
+  /** when a request was not accepted that was repeated then; in milliseconds since 1970 */
+  readonly failures: number[] = []
   /** devices that may be picked; may grow */
   readonly targets: string[] = []
   readonly #api: Api
@@ -78,37 +85,54 @@ export class Load {
   async #send(): Promise<void> {
     const deviceId = pick(this.targets, this.#random)
     const { payload, stdout } = newScript(this.#random() * longestScriptSeconds)
+    const request: Request = { key: randomUUID(), body: { type: 'run_script', payload } }
+    const { withKey } = this.#insistence ?? { withKey: false }
+    const about = { deviceId, content: payload.content, ...(withKey && { key: request.key }) }
     const askedAt = Date.now()
     try {
-      if (this.#insistence) {
-        const asked = { key: randomUUID(), body: { type: 'run_script', payload } }
-        const id = await this.#insist(deviceId, asked, this.#insistence)
-        this.accepted.push({ id, deviceId, stdout, askedAt, acceptedAt: Date.now(), asked })
-      } else {
-        const id = await this.#api.send(deviceId, 'run_script', payload)
-        this.accepted.push({ id, deviceId, stdout, askedAt, acceptedAt: Date.now() })
-      }
+      const id = await this.#accepted(deviceId, request)
+      const asked = this.#insistence && { asked: request }
+      this.accepted.push({ id, deviceId, stdout, askedAt, acceptedAt: Date.now(), ...asked })
+      this.asked.push({ ...about, told: { id } })
     } catch (error) {
       this.refused.push((error as Error).message)
+      this.asked.push({ ...about, told: error instanceof ClearNo ? 'refused' : 'unknown' })
     }
+  }
+
+  #accepted(deviceId: string, request: Request): Promise<string> {
+    return this.#insistence ? this.#insist(deviceId, request, this.#insistence) : this.#ask(deviceId, request)
+  }
+
+  /** Once, and without a key. Rejects when it is not accepted. */
+  async #ask(deviceId: string, { body }: Request): Promise<string> {
+    const path = `/devices/${deviceId}/commands`
+    const answer = await this.#api.ask<{ id: string } & Partial<ErrorBody>>('POST', path, body)
+    if (answer.status === 201) return answer.body.id
+    throw isRefusal(answer) ? new ClearNo(saidBy(answer)) : new Error(saidBy(answer))
   }
 
   /** What is said to requests that were accepted once, asked again with their keys; one line for each that has another answer. */
   async askedAgain(orders: readonly Order[]): Promise<string[]> {
     const answers = orders.map(async ({ id, deviceId, asked }) => {
       if (!asked) return [`command ${id} was asked for without a key`]
-      const again = await this.#insist(deviceId, asked, { withKey: true })
+      const again = await this.#insist(deviceId, asked, { ...this.#insistence, withKey: true })
       return again === id ? [] : [`command ${id} is ${again} to a second request with its key`]
     })
     return (await Promise.all(answers)).flat()
   }
 
   /** Rejects when an answer is no clear one, or none accepts it in time. */
-  async #insist(deviceId: string, { key, body }: Request, { withKey }: Insistence): Promise<string> {
+  async #insist(
+    deviceId: string,
+    { key, body }: Request,
+    { withKey, forMs = 0 }: Insistence,
+  ): Promise<string> {
     const headers: Record<string, string> = withKey ? { 'idempotency-key': key } : {}
     const path = `/devices/${deviceId}/commands`
     const faults: string[] = []
-    for (const patience = Date.now() + insistForMs; ; await sleep(insistEveryMs)) {
+    const patience = Date.now() + Math.max(leastInsistMs, forMs)
+    for (let again = insistEveryMs; ; await sleep(again)) {
       const answer = await this.#api
         .ask<{ id: string } & Partial<ErrorBody>>('POST', path, body, headers)
         .catch((error: Error) => error)
@@ -116,20 +140,36 @@ export class Load {
         for (const fault of faults) this.mended.set(fault, (this.mended.get(fault) ?? 0) + 1)
         return answer.body.id
       }
-      faults.push(
-        answer instanceof Error ? nameOf(answer) : `${answer.status} ${answer.body?.error?.code ?? ''}`,
-      )
+      this.failures.push(Date.now())
+      faults.push(answer instanceof Error ? nameOf(answer) : saidBy(answer))
+      // A refusal of the last request says nothing of those before it.
+      if (!(answer instanceof Error) && isRefusal(answer) && !isClear(answer) && faults.length === 1)
+        throw new ClearNo(saidBy(answer))
       if (!isClear(answer)) throw new Error(`an unclear answer: ${faults.at(-1)}`)
       if (Date.now() > patience) throw new Error(`not accepted: ${faults.at(-1)}`)
+      again = Math.max(insistEveryMs, toldToWait(answer))
     }
   }
 }
 
+/** The request was understood and not carried out: it made nothing. */
+class ClearNo extends Error {}
+
+/** What is said of a request that was not carried out (docs/status-codes); 408 comes of time alone. */
+const isRefusal = ({ status }: Answer<unknown>): boolean => status >= 400 && status < 500 && status !== 408
+
+const saidBy = ({ status, body }: Answer<Partial<ErrorBody>>): string =>
+  `${status} ${body?.error?.code ?? ''}`
+
 const isClear = (answer: Error | Answer<unknown>): boolean =>
   answer instanceof Error ? true : clearStatuses.includes(answer.status)
 
+/** In milliseconds; 0 where nothing is said of it. */
+const toldToWait = (answer: Error | Answer<Partial<ErrorBody>>): number =>
+  answer instanceof Error ? 0 : 1_000 * (answer.body?.retryAfter ?? 0)
+
 /** What the network said, without addresses. */
-const nameOf = (error: Error): string => {
+export const nameOf = (error: Error): string => {
   const { code } = (error.cause ?? error) as { code?: string }
   return code ?? error.message
 }

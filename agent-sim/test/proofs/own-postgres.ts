@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -44,6 +45,24 @@ export class OwnPostgres {
     return { url: url.href, name, drop: () => this.close() }
   }
 
+  /** One more database, with nothing in it. */
+  async another(): Promise<TestDatabase> {
+    const url = new URL(this.#server.url)
+    const own = `svc_${randomBytes(4).toString('hex')}`
+    await this.#do(`create database ${own}`)
+    url.pathname = `/${own}`
+    return { url: url.href, name: own, drop: () => this.#do(`drop database if exists ${own} with (force)`) }
+  }
+
+  async #do(statement: string): Promise<void> {
+    const sql = postgres(this.#server.url, { max: 1, onnotice: () => undefined })
+    try {
+      await sql.unsafe(statement)
+    } finally {
+      await sql.end()
+    }
+  }
+
   /** Settings from now on; of those that need no restart. */
   async set(settings: Record<string, string>): Promise<void> {
     const sql = postgres(this.#server.url, { max: 1, onnotice: () => undefined })
@@ -63,6 +82,14 @@ export class OwnPostgres {
 
   kill(): Promise<void> {
     return this.#server.kill()
+  }
+
+  hang(): void {
+    this.#server.hang()
+  }
+
+  goOn(): void {
+    this.#server.goOn()
   }
 
   stop(): Promise<void> {

@@ -3,7 +3,7 @@ import { misread, unknown } from '../../../tools/command-line.mjs'
 import { findRedisServer } from '../../../tools/services.ts'
 import { findHaproxy } from './haproxy.ts'
 import { OwnPostgres } from './own-postgres.ts'
-import { type Proof, type ProofOptions, proofs } from './proofs.ts'
+import { everyGuard, type Proof, type ProofOptions, proofs } from './proofs.ts'
 import { passed, tableOf } from './verdict.ts'
 
 const usage = `npm run proof -- NAME [switches]
@@ -16,13 +16,15 @@ ${Object.entries(proofs)
         about,
         plants,
         needs = [],
-        defaults: { seconds, agents, rate },
+        parts = [],
+        defaults: { seconds, agents, rate, frames },
       },
     ]) =>
       [
         `  ${name.padEnd(12)} ${about}`,
-        `default --seconds ${seconds} --agents ${agents} --rate ${rate}; needs ${['redis-server', ...needs].join(', ')}`,
-        `--plant ${plants.join(' | ')}`,
+        `default --seconds ${seconds} --agents ${agents} --rate ${rate}${frames ? ` --frames ${frames}` : ''}; needs ${['redis-server', ...needs].join(', ')}`,
+        plants.includes(everyGuard) ? '--plant' : `--plant ${plants.join(' | ')}`,
+        ...(parts.length > 0 ? [`--only ${parts.join()}`] : []),
       ].join(`\n${' '.repeat(15)}`),
   )
   .join('\n')}
@@ -30,10 +32,19 @@ ${Object.entries(proofs)
   --seconds N   how long what is proven lasts
   --agents N    how many simulated devices
   --rate N      commands per second
+  --frames N    mutated frames on each transport, where a proof has such
   --seed N      for the same choices again; printed
   --plant X     takes a guard away: the proof must fail then
+  --plant       takes from each part its guard: each must fail then, and that is what passes
+  --only A,B    of what has parts, these
 
 Exits with 1 when something was not as it must be, with 2 when it could not be tried.`
+
+/** A `--plant` that names none means each. */
+const argumentsOf = (args: readonly string[]): string[] =>
+  args.flatMap((arg, at) =>
+    arg === '--plant' && (args[at + 1] ?? '--').startsWith('--') ? [arg, everyGuard] : [arg],
+  )
 
 function parse() {
   const text = { type: 'string' } as const
@@ -41,12 +52,14 @@ function parse() {
     seconds: text,
     agents: text,
     rate: text,
+    frames: text,
     seed: text,
     plant: text,
+    only: text,
     help: { type: 'boolean' },
   } as const
   try {
-    return parseArgs({ allowPositionals: true, options })
+    return parseArgs({ args: argumentsOf(process.argv.slice(2)), allowPositionals: true, options })
   } catch (error) {
     throw new Error(misread(error))
   }
@@ -69,19 +82,24 @@ function read(): Asked | undefined {
   const { plant } = values
   if (plant !== undefined && !proof.plants.includes(plant))
     throw new Error(`--plant: one of ${proof.plants.join(', ')}`)
-  const whole = (what: 'seconds' | 'agents' | 'rate' | 'seed', otherwise: number) => {
+  const only = values.only?.split(',')
+  const stray = only?.find((part) => !proof.parts?.includes(part))
+  if (stray !== undefined)
+    throw new Error(`--only: some of ${proof.parts?.join(', ') || 'nothing'}, not ${stray}`)
+  const whole = (what: 'seconds' | 'agents' | 'rate' | 'frames' | 'seed', otherwise: number) => {
     const value = Number(values[what] ?? otherwise)
     if (!Number.isSafeInteger(value) || value < 1) throw new Error(`--${what}: a whole number above zero`)
     return value
   }
-  const { seconds, agents, rate } = proof.defaults
+  const { seconds, agents, rate, frames } = proof.defaults
   const seed = whole('seed', Math.ceil(Math.random() * 1_000_000))
   const numbers = {
     seconds: whole('seconds', seconds),
     agents: whole('agents', agents),
     rate: whole('rate', rate),
+    ...(frames && { frames: whole('frames', frames) }),
   }
-  return { name, proof, options: { ...numbers, seed, plant } }
+  return { name, proof, options: { ...numbers, seed, plant, only } }
 }
 
 /** A database on a server of this run, which syncs to disk as one in production does. */
@@ -108,8 +126,9 @@ async function main(): Promise<number> {
   const began = Date.now()
   const say = (line: string) =>
     console.log(`${((Date.now() - began) / 1000).toFixed(1).padStart(7)} s  ${line}`)
-  const { plant, ...numbers } = options
+  const { plant, only, ...numbers } = options
   const given = Object.entries(numbers).map(([what, value]) => `--${what} ${value}`)
+  if (only) given.push(`--only ${only.join()}`)
   say([name, ...given, ...(plant ? [`--plant ${plant}`] : [])].join(' '))
   const rows = proof.ownDatabase
     ? await proof.run({ ...options, say })

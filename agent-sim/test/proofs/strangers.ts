@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Api } from '../system/harness/api.ts'
 import { dial, type Peer } from '../system/harness/peer.ts'
 import type { System } from '../system/harness/system.ts'
 import { until } from '../system/harness/until.ts'
@@ -10,16 +9,6 @@ export interface Caller {
   peer: Peer
   epoch: number
 }
-
-/** A device that exists by its token alone. */
-export const enrollOne = (api: Api, system: System, hostname: string): Promise<Identity> =>
-  api.want(201, 'POST', '/agents/enroll', {
-    enrollmentKey: system.tenant.enrollmentKey,
-    hostname,
-    osType: 'linux',
-    architecture: 'amd64',
-    agentVersion: '0.0.0',
-  })
 
 /** Connects a device at this very gateway, and beats as it is told to. */
 export async function connectAt(

@@ -52,8 +52,9 @@ export async function moves(
   crowd: readonly FleetProcess[],
   heartbeatMs: number,
   random: () => number,
+  busyMs = 0,
 ): Promise<Moves> {
-  const patienceMs = heartbeatMs + 8_000
+  const patienceMs = heartbeatMs + 8_000 + busyMs
   const [first = '', second = ''] = system.gatewayUrls
   const devices = crowd.flatMap((fleet) => fleet.devices)
   const chosen = pickSome(devices, Math.max(3, Math.round(devices.length / 100)), random)

@@ -5,39 +5,21 @@ import { svc } from '@svc/proto'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { baseCommit, hasCommit } from '../../../tools/compat/base.ts'
 import { renumberedAgent, talkativeAgent } from '../../../tools/compat/altered.ts'
+import { held, hello, hostnames, idle } from './harness/pairs.ts'
 import type { Program } from './harness/program.ts'
 import { systemTests } from './harness/suite.ts'
-import { until, untilClean } from './harness/until.ts'
+import { until } from './harness/until.ts'
 import { folderOf, type Meeting, meet, type Version, versions } from './harness/versions.ts'
 
 const base = baseCommit()
-/** two agents of each version */
-const hostnames = versions.flatMap((version) => [`${version}-MAC-00002`, `${version}-WS-00001`])
 
 /** Nobody believes it: who knows what an offer is says so. */
 const update = { component: 'agent', version: '99.0.0', manifest: Buffer.from('{}'), keyId: 'none' }
 
-/** What a script on that device said; or, if it has not by then, the state that the command is in. */
-async function hello({ api, devices, taps }: Meeting, hostname: string, withinMs = 20_000): Promise<string> {
-  const id = (await devices()).get(hostname) ?? ''
-  const payload = { interpreter: 'sh', content: `echo hello ${hostname}` }
-  const command = await api.send(id, 'run_script', payload)
-  const { status, stdout } = await api.command(id, command, withinMs)
-  if (status !== 'succeeded') return status
-  const acked = () => versions.some((of) => taps[of].resultAcks.includes(command))
-  await until(`the result of ${hostname} is acknowledged`, acked, 10_000)
-  return stdout?.text.trim() ?? ''
-}
-
 /** All agents are held there and nowhere else, and each does what it is told. */
 async function work(meeting: Meeting, of: Version): Promise<void> {
-  const wanted = hostnames.map((hostname) => `${hostname} of-${of}`)
-  await untilClean(`the gateway of ${of} holds all agents`, async () => {
-    const holders = await meeting.holders()
-    return holders.join() === wanted.join() ? [] : holders
-  })
-  const answers = await Promise.all(hostnames.map((hostname) => hello(meeting, hostname)))
-  expect(answers).toEqual(hostnames.map((hostname) => `hello ${hostname}`))
+  await held(meeting, of)
+  expect(await idle(meeting)).toEqual([])
 }
 
 const meetings = () =>
@@ -103,13 +85,13 @@ const meetings = () =>
       test('notices an agent that says to the base what it does not know', async () => {
         await talkativeAgent(folder)
         const program = await meeting.startAgents('talkative', folder)
-        const held = async () =>
+        const theirs = async () =>
           (await meeting.holders('epochs')).filter((one) => one.startsWith('talkative'))
-        await until('it is held', async () => (await held()).length === 2)
-        const before = await held()
+        await until('it is held', async () => (await theirs()).length === 2)
+        const before = await theirs()
         for (const [hostname, id] of await meeting.devices())
           if (hostname.startsWith('talkative')) await meeting.taps.base.deliver(id, { updateOffer: update })
-        await until('its connections end', async () => (await held()).join() !== before.join())
+        await until('its connections end', async () => (await theirs()).join() !== before.join())
         await program.terminate()
       })
 

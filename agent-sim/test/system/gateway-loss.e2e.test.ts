@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { transportKinds } from '@svc/agent-sim'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Api } from './harness/api.ts'
+import { brokenIn } from './harness/checker/crowds.ts'
 import { claimFaults } from './harness/claims.ts'
 import { type Crowd, mixed, startCrowd } from './harness/crowd.ts'
 import { type Accepted, commandRows, faultsOf, plantedIn } from './harness/judge.ts'
@@ -105,6 +106,7 @@ systemTests('a gateway that goes away', () => {
     expect((await heldBy(0)).length).toBe(crowd.ids.length)
     expect([...(await watch.stop()).keys()]).toEqual([])
     expect(watch.looks).toBeGreaterThan(10)
+    expect(await brokenIn(system, [crowd], accepted)).toEqual([])
   })
 
   test('the watch for devices that count as offline does see one', async () => {

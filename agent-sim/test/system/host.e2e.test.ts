@@ -3,6 +3,7 @@ import { existsSync, readFileSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
+import { Link } from '../proofs/faults/link.ts'
 import type { Api, CommandView, ErrorBody } from './harness/api.ts'
 import { type Program, startProgram } from './harness/program.ts'
 import { startSystem, type System } from './harness/system.ts'
@@ -41,7 +42,7 @@ interface Network {
   dnsServers: string[]
 }
 /** As `ip -j addr` prints it. */
-interface Link {
+interface IpLink {
   ifname: string
   flags: string[]
   mtu: number
@@ -67,23 +68,35 @@ const hasIp = ['/sbin/ip', '/usr/sbin/ip', '/bin/ip', '/usr/bin/ip'].some((path)
 /** Others write while we look. */
 const mebibytes = 64 * 2 ** 20
 const nobody = 65_534
+const readdress = join(import.meta.dirname, 'harness/readdress.mjs')
 
 systemTests('the agent of this machine', () => {
   let system: System
   let api: Api
   let agent: Program
+  let wire: Link
   let id: string
   const device = () => api.want<Device>(200, 'GET', `/devices/${id}`)
   const run = async (payload: object): Promise<CommandView> =>
     api.ended(id, await api.send(id, 'run_script', { interpreter: 'sh', ...payload }))
 
   beforeAll(async () => {
-    system = await startSystem()
+    system = await startSystem({
+      controlPlanes: 1,
+      variablesOfFirst: async ({ GATEWAY_URLS = '' }) => {
+        wire = await Link.to(GATEWAY_URLS.split(',').find((url) => url.endsWith('/agent')) ?? '')
+        return { gateway: {}, controlPlane: { GATEWAY_URLS: wire.url } }
+      },
+    })
     api = await system.admin()
     agent = await startProgram({
       entry: 'agent',
       args: ['host', '--state-dir', join(system.folder, 'host')],
-      env: { SVC_API: system.apiUrl, SVC_ENROLLMENT_KEY: system.tenant.enrollmentKey },
+      env: {
+        SVC_API: system.apiUrl,
+        SVC_ENROLLMENT_KEY: system.tenant.enrollmentKey,
+        NODE_OPTIONS: `--import=${readdress}`,
+      },
       ready: /connected in/,
     })
     id = /enrolled as (\S+)/.exec(agent.log())?.[1] ?? ''
@@ -97,6 +110,7 @@ systemTests('the agent of this machine', () => {
   afterAll(async () => {
     await agent?.kill()
     await system?.close()
+    wire?.close()
   })
 
   test('hardware and system are what the kernel and its tools say', async () => {
@@ -149,7 +163,7 @@ systemTests('the agent of this machine', () => {
 
   test.skipIf(!hasIp)('the network is what ip and resolv.conf say', async () => {
     const shown = await api.want<Network>(200, 'GET', `/devices/${id}/network`)
-    const links = (JSON.parse(said('ip', '-j', 'addr')) as Link[]).filter(({ ifname }) => ifname !== 'lo')
+    const links = (JSON.parse(said('ip', '-j', 'addr')) as IpLink[]).filter(({ ifname }) => ifname !== 'lo')
     expect(new Set(shown.interfaces.map(({ name }) => name))).toEqual(
       new Set(links.map(({ ifname }) => ifname)),
     )
@@ -257,7 +271,7 @@ systemTests('the agent of this machine', () => {
     const command = await api.send(id, 'run_script', { interpreter: 'sh', content, timeoutSeconds: 3 })
     await until('it has started them', () => started() === 2, 20_000)
     expect(await api.ended(id, command)).toMatchObject({ status: 'timed_out', stdout: { text: 'begun\n' } })
-    await until('they are gone', () => started() === 0, 5_000)
+    await until('they are gone', () => started() === 0)
   })
 
   test('a refresh of the inventory brings new numbers; a second one while it is pending is refused', async () => {
@@ -282,5 +296,18 @@ systemTests('the agent of this machine', () => {
     expect(await api.ended(id, await api.send(id, 'refresh_inventory'))).toMatchObject({
       status: 'succeeded',
     })
+  })
+  test('within 5 s of a change of the network the agent is back, though its old connection never ended', async () => {
+    const admittedAt = async () => {
+      const [row] = await system.sql<{ epoch: number }[]>`
+        select epoch from device_presence where device_id = ${id}`
+      return Math.floor((row?.epoch ?? 0) / 1000) // an epoch is a time
+    }
+    const before = await admittedAt()
+    wire.strand()
+    const changedAt = Date.now()
+    agent.signal('SIGUSR2')
+    await until('it is admitted again', async () => (await admittedAt()) > before)
+    expect((await admittedAt()) - changedAt).toBeLessThan(5_000)
   })
 })

@@ -29,7 +29,7 @@ systemTests('the main job', () => {
     const begin = async (carrier: Carrier) => {
       const { agents, key, transports } = carrier
       const crowd = await startCrowd(system, { agents, name: key, transports })
-      const account = new Account(system.sql)
+      const account = new Account(system)
       account.include(crowd)
       jobs.set(carrier, { crowd, account })
     }
@@ -141,6 +141,7 @@ systemTests('the main job', () => {
       })
       await Promise.all(work)
       expect(await account.faults()).toEqual([])
+      expect(await account.broken()).toEqual([])
       for (const [fault, found] of Object.entries(await account.planted()))
         expect(found, fault).not.toEqual([])
     },
@@ -178,6 +179,7 @@ systemTests('the main job', () => {
       expect(await api.ended(deviceId, waiting)).toMatchObject({ status: 'succeeded' })
       await sleep(numbers.commandLeaseMs + 2 * numbers.heartbeatMs) // time enough for what should not come
       expect(await account.faults()).toEqual([])
+      expect(await account.broken()).toEqual([])
       const ranLate = { commandId: late, deviceId, type: 'run_script', at: Date.now() }
       expect(await account.faults([ranLate])).toEqual([`command ${late} ran 1 times, not 0`])
       await back.fleet.stop()

@@ -32,7 +32,7 @@ systemTests('one fleet over three transports', () => {
   ) => {
     const transports = { websocket: 1, mqtt: 1, 'mqtt-ws': 1 }
     const crowd = await startCrowd(system, { agents: 15, name: 'mixed', transports, ...options })
-    const account = new Account(system.sql)
+    const account = new Account(system)
     account.include(crowd)
     try {
       await run(crowd, account)
@@ -45,6 +45,7 @@ systemTests('one fleet over three transports', () => {
     await withCrowd({}, async (crowd, account) => {
       await sendScripts(api, [...crowd.ids, ...crowd.ids], 0, account.accepted)
       await untilClean('all is done', () => account.faults())
+      expect(await account.broken()).toEqual([])
       const { transports } = crowd.fleet.stats()
       for (const kind of transportKinds) {
         const agents = transports[kind]?.agents ?? 0
@@ -68,14 +69,15 @@ systemTests('one fleet over three transports', () => {
         await sendScripts(api, crowd.ids, 0, account.accepted)
         await sleep(Math.max(0, began + (round + 1) * 1_500 - Date.now()))
       }
-      for (const one of account.accepted) one.mayBeInterrupted = true
+      for (const one of account.accepted) one.mayEnd = ['interrupted']
       await until('every mishap struck, and every transport', () => {
         const seen = struck.flatMap(([number, mishap]) => [mishap, vias.get(crowd.ids[number - 1] ?? '')])
         return new Set(seen).size === 6
       })
       await untilClean('all is done', () => account.faults())
+      expect(await account.broken()).toEqual([])
       const done = (await account.rows()).filter(({ status }) => status === 'succeeded')
-      expect(done.length).toBeGreaterThan(0.8 * account.accepted.length)
+      expect(done.length).toBeGreaterThan(0.5 * account.accepted.length)
       expect(crowd.fleet.stats().enrolled).toBe(24)
       expect(crowd.fleet.stats().connects).toBeGreaterThan(24)
       expect(new Map(crowd.fleet.agents.map(({ deviceId, via }) => [deviceId, via]))).toEqual(vias)
@@ -112,7 +114,9 @@ systemTests('one fleet over three transports', () => {
     const again = await byHand(url, deviceToken)
     if (!acknowledged) await again.say({ commandResult: result })
     const done = async () => (await api.command(deviceId, id)).status === 'succeeded'
-    const lost = await until('the result is there', done, 5_000).then(
+    // What is lost does not come, however long it is waited for.
+    const patienceMs = variables['SVC_TEST_WITHOUT'] ? 5_000 : 45_000
+    const lost = await until('the result is there', done, patienceMs).then(
       () => [],
       () => [`the result of ${id} was acknowledged and is lost`],
     )

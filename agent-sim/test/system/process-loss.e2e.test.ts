@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Api } from './harness/api.ts'
+import { brokenIn } from './harness/checker/crowds.ts'
 import { type Crowd, mixed, startCrowd } from './harness/crowd.ts'
 import { type Accepted, commandRows, faultsOf, plantedIn } from './harness/judge.ts'
 import { presenceFaults, presenceRows, PresenceWatch } from './harness/presence.ts'
@@ -13,7 +14,7 @@ import { inParallel, newScript, sendScripts } from './harness/work.ts'
 interface Order {
   key: string
   deviceId: string
-  body: object
+  body: { type: string; payload: { interpreter: string; content: string } }
   stdout: string
   /** ids that were answered to this key */
   answered: Set<string>
@@ -53,6 +54,7 @@ systemTests('a control-plane process that dies', () => {
     await untilClean('all are there', presence)
     expect([...(await watch.stop()).keys()]).toEqual([])
     expect(crowd.events.filter(({ kind }) => kind === 'disconnected')).toEqual([])
+    expect(await brokenIn(system, [crowd], accepted)).toEqual([])
     const planted = plantedIn(accepted, await commandRows(system.sql), crowd.executions())
     for (const [fault, found] of Object.entries(planted)) expect(found, fault).not.toEqual([])
   })
@@ -104,6 +106,10 @@ systemTests('a control-plane process that dies', () => {
     await untilClean('all is done', judge)
     await untilClean('all are there', presence)
     expect([...(await watch.stop()).keys()]).toEqual([])
+    const asked = orders.map(({ key, deviceId, body, answered: [id = ''] }) => {
+      return { key, deviceId, content: body.payload.content, told: { id } }
+    })
+    expect(await brokenIn(system, [crowd], accepted, { asked })).toEqual([])
 
     // Without what the database remembers of keys, a repeated request is a second one, and that is noticed.
     const [first] = orders
@@ -112,5 +118,8 @@ systemTests('a control-plane process that dies', () => {
     await insist(first)
     expect(perKey()).toEqual([first.key])
     await until('the second one is seen', async () => (await judge()).length > 0)
+    expect(await brokenIn(system, [crowd], accepted, { asked })).toContainEqual(
+      expect.stringMatching(/^\(g\) the request for .* exists 2 times$/),
+    )
   })
 })

@@ -33,7 +33,8 @@ systemTests('two workers on one port', () => {
       .log()
       .split('\n')
       .filter((line) => line.includes('accepting agents'))
-      .map((line) => JSON.parse(line) as WorkerLine)
+      .map((line) => JSON.parse(line) as { pid: number; instance: string })
+      .map(({ pid, instance }) => ({ pid, node: instance }))
   const metric = async (line: string) => {
     const text = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
     return Number(

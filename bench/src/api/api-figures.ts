@@ -25,7 +25,7 @@ const reads = {
   peer: 'fastify',
   target: { ratioAtLeast: 0.7 },
   limitedBy:
-    'Node, of whose part its own sockets, HTTP and promises are 44 % (9 of them the write of the answer), the driver 20, Fastify and its router 10, the kernel and the area 12, writing the answer as its schema says 5, validation 3, garbage 2, counting the request 1; and row-level security, which doubles the part of Postgres',
+    'Node, of whose part its own sockets, HTTP and promises are 44 % (9 of them the write of the answer), the driver 20, Fastify and its router 10, the kernel and the area 12, writing the answer as its schema says 5, validation 3, garbage 2, counting the request 1; and row-level security, which makes half as much again of the part of Postgres',
   wouldReach: 'policies that Postgres asks once per statement, and a framework with fewer steps per request',
 } as const
 const creates = {

@@ -21,6 +21,7 @@ const figures: Figure[] = [
     peer: 'aedes',
     target: { atMost: 125, ratioAtMost: 0.2 },
     limitedBy: 'the claim: one script call of ioredis for each connect, its encoding and the answer',
+    wouldReach: 'the claims of all who come in one turn of the event loop in one script call',
   },
   {
     id: 'G3',

@@ -125,5 +125,6 @@ async function startGateway(
 /** What a gateway says once it accepts agents. */
 function readiness(log: string): { engine: string; node: string; url: string; mqtt: string[] } {
   const line = log.split('\n').find((text) => text.includes('accepting agents'))
-  return JSON.parse(line ?? '{}') as ReturnType<typeof readiness>
+  const { instance, details } = JSON.parse(line ?? '{}') as { instance: string; details: object }
+  return { node: instance, ...details } as ReturnType<typeof readiness>
 }

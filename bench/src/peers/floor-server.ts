@@ -18,6 +18,11 @@ const presence = (deviceId: string, epoch: number): Presence => ({
   from: 'floor',
   seenMs: Date.now(),
   atMs: Date.now(),
+  connects: 0,
+  connected: false,
+  watchdogMs: undefined,
+  said: true,
+  watchdogs: false,
   triggers: [],
   metrics: { cpu: 12.5, ram: 43.25, disk: 61, uptime: 86_400 },
   reported: {},
@@ -33,7 +38,7 @@ serveCalls({
     if (!sql) throw new Error('no database is open')
     const database = sql
     const rows = (query: TemplateStringsArray, ...values: never[]) => database(query, ...values)
-    const db = { rows } as unknown as Db
+    const db = { rows, sql: database } as unknown as Db
     // Above whatever an earlier call wrote.
     const epoch = Date.now() * 1000 + (randomBytes(1)[0] ?? 0)
     let written = 0
@@ -43,6 +48,7 @@ serveCalls({
       const touched = await writePresence(
         db,
         ids.map((id) => presence(id, epoch)),
+        { flapAfter: 5, flapWithinMs: 600_000 },
       )
       written += touched.size
     }

@@ -3,12 +3,14 @@
 /** Control packet types: §2.2.1. */
 export const packetTypes = { connect: 1, connack: 2, publish: 3, puback: 4, subscribe: 8, suback: 9 } as const
 
-const text = (value: string): Buffer => {
+/** A UTF-8 string behind its length: §1.5.3. */
+export const text = (value: string): Buffer => {
   const bytes = Buffer.from(value)
   return Buffer.concat([Buffer.from([bytes.length >> 8, bytes.length & 0xff]), bytes])
 }
 
-function packet(type: number, flags: number, body: Buffer): Buffer {
+/** Any packet: its type, the four bits beside that, and what follows the remaining length (§2.2). */
+export function packet(type: number, flags: number, body: Buffer): Buffer {
   const size: number[] = []
   let rest = body.length
   for (; rest > 0x7f; rest >>>= 7) size.push((rest & 0x7f) | 0x80)

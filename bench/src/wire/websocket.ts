@@ -8,11 +8,15 @@ const [final, masked] = [0x80, 0x80]
  * everybody.
  */
 export function clientFrame(payload: Uint8Array, opcode: number = opcodes.binary): Buffer {
-  const { length } = payload
-  const size = length < 126 ? [length] : length < 0x1_00_00 ? [126, length >> 8, length & 0xff] : undefined
-  if (!size) throw new RangeError('longer than any frame of a bench')
-  const [first = 0, ...more] = size
+  const [first = 0, ...more] = sizeOf(payload.length)
   return Buffer.concat([Buffer.from([final | opcode, masked | first, ...more, 0, 0, 0, 0]), payload])
+}
+
+/** A payload's length as it is written (§5.2). */
+const sizeOf = (length: number): number[] => {
+  if (length < 126) return [length]
+  if (length < 0x1_00_00) return [126, length >> 8, length & 0xff]
+  return [127, 0, 0, 0, 0, ...[24, 16, 8, 0].map((shift) => (length >>> shift) & 0xff)]
 }
 
 export const pong = (payload: Uint8Array): Buffer => clientFrame(payload, opcodes.pong)

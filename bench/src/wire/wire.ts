@@ -1,4 +1,5 @@
 import { setPriority } from 'node:os'
+import { setTimeout as pause } from 'node:timers/promises'
 import type { Ground } from '../method/contract.ts'
 import { busyMicros } from '../method/cpu.ts'
 import { cores, pin } from '../method/pin.ts'
@@ -29,7 +30,14 @@ export interface Wire {
   clients: (options: CrowdOptions) => Promise<Clients>
   /** How busy its core has been since this was called, 0 to 1. */
   watch: () => () => number
+  /** Resolves when nobody works on its core any more. */
+  rest: () => Promise<void>
 }
+
+/** A core that is less busy than this, over one look, is at rest. */
+const restBelow = 0.3
+const lookMs = 1_000
+const restWithinMs = 60_000
 
 /**
  * Starts it; it ends with the run.
@@ -58,12 +66,22 @@ export async function startWire(ground: Ground, niceness = 0): Promise<Wire> {
         close: call('close'),
       }
     },
-    watch: () => {
-      const [at, busy] = [performance.now(), busyMicros(cores.client)]
-      return () => {
-        const micros = (performance.now() - at) * 1000
-        return micros > 0 ? Math.min(1, (busyMicros(cores.client) - busy) / micros) : 0
+    watch,
+    rest: async () => {
+      for (const until = performance.now() + restWithinMs; performance.now() < until; ) {
+        const busy = watch()
+        await pause(lookMs)
+        if (busy() < restBelow) return
       }
+      throw new Error(`the load client's core does not come to rest within ${restWithinMs / 1000} s`)
     },
+  }
+}
+
+function watch(): () => number {
+  const [at, busy] = [performance.now(), busyMicros(cores.client)]
+  return () => {
+    const micros = (performance.now() - at) * 1000
+    return micros > 0 ? Math.min(1, (busyMicros(cores.client) - busy) / micros) : 0
   }
 }

@@ -1,4 +1,4 @@
-/** The server's time. Injected so that tests can move it; nothing else about time is injected. */
+/** The server's time. Injected so that tests can move it; nothing else about time is injected. A running server's is {@link DatabaseClock}. */
 export interface Clock {
   now(): Date
 }

@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import { KeyError, openKeySet, openMasterKey, rotateKeys } from './keys.ts'
+import { KeyError, openKeySet, rotateKeys } from './keys.ts'
+import { openMasterKey } from './master-keys.ts'
 
 let dir = ''
 beforeEach(() => {

@@ -4,25 +4,12 @@ import {
   createPublicKey,
   generateKeyPairSync,
   type KeyObject,
-  randomBytes,
 } from 'node:crypto'
-import {
-  chmodSync,
-  existsSync,
-  linkSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { KeyError, openFolder, readPrivate, writeOnce } from './key-files.ts'
 
-/** Keys that cannot be read or used. The message is one line that names the file. */
-export class KeyError extends Error {
-  override name = 'KeyError'
-}
+export { KeyError } from './key-files.ts'
 
 /** An Ed25519 pair; `id` is a digest of the public key. */
 export interface KeyPair {
@@ -41,58 +28,6 @@ export interface KeySet {
 
 /** Pairs of a purpose that stay: what the one before signed is still good. */
 const livePairs = 2
-
-/** Written whole or not at all, readable by its owner alone; false when the name was taken by a process that was quicker. */
-function writeOnce(path: string, text: string): boolean {
-  const draft = `${path}.${randomBytes(6).toString('hex')}`
-  try {
-    writeFileSync(draft, text, { mode: 0o600, flag: 'wx' })
-  } catch (error) {
-    throw new KeyError(`cannot make ${path} (KEYS_DIR): ${(error as Error).message}`, { cause: error })
-  }
-  try {
-    linkSync(draft, path)
-    return true
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'EEXIST') return false
-    throw error
-  } finally {
-    rmSync(draft)
-  }
-}
-
-const othersMayRead = 0o004
-
-function readPrivate(path: string): string {
-  try {
-    if (statSync(path).mode & othersMayRead) throw new Error('everybody may read it: chmod o-r it')
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    throw new KeyError(`cannot read ${path}: ${(error as Error).message}`, { cause: error })
-  }
-}
-
-/** Of a folder that is not ours to change: mounted for reading alone, or another user's. Each key is looked at by itself. */
-const notOurs = new Set(['EROFS', 'EPERM'])
-
-function openFolder(dir: string) {
-  try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 })
-    closeToOthers(dir)
-  } catch (error) {
-    throw new KeyError(`cannot use ${dir} (KEYS_DIR): ${(error as Error).message}`, { cause: error })
-  }
-}
-
-const anythingOfOthers = 0o007
-
-function closeToOthers(dir: string) {
-  try {
-    if (statSync(dir).mode & anythingOfOthers) chmodSync(dir, 0o700)
-  } catch (error) {
-    if (!notOurs.has((error as NodeJS.ErrnoException).code ?? '')) throw error
-  }
-}
 
 const idOf = (publicKey: KeyObject) =>
   createHash('sha256')
@@ -127,6 +62,10 @@ function readSet(dir: string, purpose: string): KeyPair[] {
     .map((number) => readPair(fileOf(dir, purpose, number)))
 }
 
+/** All pairs of a purpose that are there, newest first; makes none. @throws KeyError */
+export const readKeys = (dir: string, purpose: string): KeyPair[] =>
+  existsSync(dir) ? numbersOf(dir, purpose).map((number) => readPair(fileOf(dir, purpose, number))) : []
+
 /** Makes a pair that becomes the purpose's newest; pairs beyond the two that live are removed. */
 export function rotateKeys(dir: string, purpose: string): void {
   openFolder(dir)
@@ -147,13 +86,13 @@ export function openKeySet(dir: string, purpose: string): KeySet {
   openFolder(dir)
   if (numbersOf(dir, purpose).length === 0) rotateKeys(dir, purpose)
   let pairs = readSet(dir, purpose)
-  let lookedAt = Date.now()
+  let lookedAt = performance.now()
   const [first] = pairs
   if (!first) throw new KeyError(`no ${purpose} keys in ${dir} (KEYS_DIR)`)
   const known = (id: string) => pairs.find((pair) => pair.id === id)
   const lookAgain = () => {
-    if (Date.now() - lookedAt < lookAgainMs) return
-    lookedAt = Date.now()
+    if (performance.now() - lookedAt < lookAgainMs) return
+    lookedAt = performance.now()
     pairs = readSet(dir, purpose)
   }
   return {
@@ -166,25 +105,4 @@ export function openKeySet(dir: string, purpose: string): KeySet {
       return known(id)
     },
   }
-}
-
-/** The key that secrets at rest are sealed under, with the id that sealed values carry. */
-export interface MasterKey {
-  id: string
-  key: Buffer
-}
-
-const masterFile = (dir: string) => join(dir, 'master.key')
-
-export const hasMasterKey = (dir: string) => existsSync(masterFile(dir))
-
-/** Reads the master key, or makes it where there is none: 32 random bytes in hex. @throws KeyError */
-export function openMasterKey(dir: string): MasterKey {
-  openFolder(dir)
-  const path = masterFile(dir)
-  if (!existsSync(path)) writeOnce(path, `${randomBytes(32).toString('hex')}\n`)
-  const text = readPrivate(path).trim()
-  if (!/^[0-9a-f]{64}$/.test(text)) throw new KeyError(`${path} is not a master key (64 hex digits)`)
-  const key = Buffer.from(text, 'hex')
-  return { id: createHash('sha256').update('svc.master.v1\0').update(key).digest('hex').slice(0, 8), key }
 }

@@ -1,4 +1,5 @@
 import { hash, parseOptions, verify } from '@node-rs/argon2'
+import { type Load, Turns } from './turns.ts'
 
 /** Too many wait already: this one may try again in a moment. */
 export class PasswordsBusy extends Error {
@@ -7,10 +8,22 @@ export class PasswordsBusy extends Error {
 
 /** argon2id (the library's default) with 19 MiB, two passes, one lane (OWASP's minimum). */
 const parameters = { memoryCost: 19_456, timeCost: 2, parallelism: 1 }
-/** Each hash takes a core for about 30 ms; more at once would only starve everything else. */
-const atOnce = 2
-/** Waiting ones beyond this would be answered after their users gave up. */
-const maxWaiting = 50
+
+/** How much of this work there may be. */
+export interface PasswordLimits {
+  atOnce: number
+  maxWaiting: number
+}
+
+export const passwordLimits: PasswordLimits = {
+  /**
+   * Each takes a core for about 30 ms, 19 MiB, and one of the four threads that Node has for all such work: more at once would starve
+   * what else is answered, and leave files and names of hosts without a thread.
+   */
+  atOnce: 2,
+  /** Whoever waits behind more would be answered after they gave up. */
+  maxWaiting: 50,
+}
 
 /** Password hashes in PHC text. */
 export interface Passwords {
@@ -19,43 +32,32 @@ export interface Passwords {
   verify(stored: string | null | undefined, password: string): Promise<boolean>
   /** Made under weaker parameters than today's: hash again while the password is at hand. */
   outdated(stored: string): boolean
+  /** hashes under way, waiting, and refused for want of room */
+  load(): Load
 }
 
-/** Runs few at a time, the others in turn. @throws PasswordsBusy when too many wait */
-function queue(limit: number, maxWaiting: number) {
-  let running = 0
-  const waiting: (() => void)[] = []
-  return async <T>(work: () => Promise<T>): Promise<T> => {
-    if (running < limit) running++
-    else {
-      if (waiting.length >= maxWaiting) throw new PasswordsBusy('too many logins at once')
-      await new Promise<void>((resume) => waiting.push(resume)) // the slot is handed over
-    }
-    try {
-      return await work()
-    } finally {
-      const next = waiting.shift()
-      if (next) next()
-      else running--
-    }
-  }
-}
-
-export function argon2Passwords(): Passwords {
-  const inTurn = queue(atOnce, maxWaiting)
+/** Every hash of the process goes through here. @throws PasswordsBusy when too many wait */
+export function argon2Passwords(limits = passwordLimits): Passwords {
+  const turns = new Turns(limits, () => new PasswordsBusy('too many passwords at once'))
+  const newHash = (password: string) => turns.run(() => hash(password, parameters))
   let decoy: Promise<string> | undefined
+  const nobody = () =>
+    (decoy ??= newHash('no account has this password').catch((error: unknown) => {
+      decoy = undefined // there was no room for it: whoever comes next tries again
+      throw error
+    }))
   return {
-    hash: (password) => inTurn(() => hash(password, parameters)),
+    hash: newHash,
     async verify(stored, password) {
-      if (stored) return inTurn(() => verify(stored, password))
-      decoy ??= hash('no account has this password', parameters)
-      const against = await decoy
-      await inTurn(() => verify(against, password))
+      if (stored) return turns.run(() => verify(stored, password))
+      const against = await nobody()
+      await turns.run(() => verify(against, password))
       return false
     },
     outdated(stored) {
       const { memoryCost, timeCost } = parseOptions(stored)
       return (memoryCost ?? 0) < parameters.memoryCost || (timeCost ?? 0) < parameters.timeCost
     },
+    load: () => turns.load(),
   }
 }

@@ -15,6 +15,16 @@ beforeEach(() => killer`truncate public.lost`)
 const kill = () => killer`
   select pg_terminate_backend(pid) from pg_stat_activity where application_name = 'victim' and datname = current_database()`
 
+/** Until the server runs a victim's statement, or has its transaction open. */
+const isAt = (state: 'active' | 'idle in transaction') =>
+  expect
+    .poll(
+      () => killer`
+        select from pg_stat_activity
+        where application_name = 'victim' and datname = current_database() and state = ${state}`,
+    )
+    .not.toHaveLength(0)
+
 /** As requests do: a few statements, some at once. */
 const request = (pool: Database) =>
   pool.begin(async (tx) => {
@@ -60,7 +70,7 @@ test('a connection that is lost while it is being made is told to who waits for 
 test('a query after the loss does not fail with the error of the one before', async () => {
   for (let round = 0; round < 5; round++) {
     const lost = one`select pg_sleep(10)`.catch((error: unknown) => error)
-    await sleep(50)
+    await isAt('active')
     await kill()
     expect(await lost).toBeInstanceOf(Error)
     expect(await one`select 1 as x`).toEqual([{ x: 1 }])
@@ -79,7 +89,7 @@ test('what a transaction still says after the loss is refused, and does not get 
     said.push(await tx`insert into public.lost values ('dead: after')`.catch((error: unknown) => error))
   })
   const how = dead.catch((error: unknown) => error)
-  await sleep(50)
+  await isAt('idle in transaction')
   await kill()
   await how
   await one.begin(async (tx) => {
@@ -129,4 +139,12 @@ test('a transaction whose BEGIN is refused says nothing more, and leaves its con
   expect(said).toEqual([expect.objectContaining({ code: '42601' })])
   expect(await killer`select who from public.lost`).toEqual([])
   expect(await one.begin((tx) => tx`select 1 as x`)).toEqual([{ x: 1 }])
+})
+
+test('a time that is none fails its statement, and costs nobody the connection', async () => {
+  const pid = async () => (await one<{ pid: number }[]>`select pg_backend_pid() as pid`)[0]?.pid
+  const before = await pid()
+  const wrong = one.begin((tx) => tx`select ${new Date(Number.NaN)}::timestamptz`)
+  await expect(wrong).rejects.toMatchObject({ code: '22007' })
+  expect(await pid()).toBe(before)
 })

@@ -18,6 +18,8 @@ const Claims = z.object({
   mfa: z.boolean(),
   amr: z.array(z.string()),
   mem: TokenMembership,
+  /** the provider of a login by single sign-on, and whether its second factor counts */
+  sso: z.strictObject({ idp: z.uuid(), mfa: z.boolean() }).optional(),
   iat: z.number().int(),
   exp: z.number().int(),
 })
@@ -34,6 +36,8 @@ export interface AccessClaims {
   /** RFC 8176: how the user proved who they are, such as `pwd`, `otp` */
   amr: readonly string[]
   membership: z.infer<typeof TokenMembership>
+  /** absent: the login came by password */
+  sso?: { providerId: string; mfa: boolean } | undefined
 }
 
 export interface VerifiedAccess extends AccessClaims {
@@ -70,7 +74,7 @@ export function tokensOf(keys: KeySet, origin: string, clock: Clock): Tokens {
     return pair.publicKey
   }
   return {
-    async issue({ userId, sessionId, authEpoch, mfa, amr, membership }) {
+    async issue({ userId, sessionId, authEpoch, mfa, amr, membership, sso }) {
       const { id, privateKey } = keys.current()
       const issued = Math.floor(clock.now().getTime() / 1_000)
       const accessToken = await new SignJWT({
@@ -79,6 +83,7 @@ export function tokensOf(keys: KeySet, origin: string, clock: Clock): Tokens {
         mfa,
         amr: [...amr],
         mem: membership,
+        ...(sso && { sso: { idp: sso.providerId, mfa: sso.mfa } }),
       })
         .setProtectedHeader({ alg: 'EdDSA', typ: type, kid: id })
         .setIssuer(origin)
@@ -113,6 +118,7 @@ export function tokensOf(keys: KeySet, origin: string, clock: Clock): Tokens {
         mfa: claims.mfa,
         amr: claims.amr,
         membership: claims.mem,
+        ...(claims.sso && { sso: { providerId: claims.sso.idp, mfa: claims.sso.mfa } }),
         issuedAt: new Date(claims.iat * 1_000),
         expiresAt: new Date(claims.exp * 1_000),
       }

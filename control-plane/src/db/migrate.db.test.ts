@@ -79,6 +79,24 @@ describe('migrations', () => {
     expect(await migrate(url, [first, second])).toEqual([second.name])
   })
 
+  test('that wait for a lock let others by every two seconds, and are applied once they have it', async () => {
+    await migrate(url, [first])
+    const [holder, reader] = [1, 2].map(() => postgres(url, { max: 1, onnotice: () => undefined }))
+    if (!holder || !reader) throw new Error('there is nobody to wait for')
+    await holder`begin`
+    await holder`select from a`
+    const locks = file('202601010300_d.sql', 'alter table a add column more int;')
+    const applied = migrate(url, [first, locks])
+    const waiting = () =>
+      sql`select from pg_stat_activity where wait_event_type = 'Lock' and query like 'alter table a%'`
+    await expect.poll(async () => (await waiting()).length, { timeout: 20_000 }).toBe(1)
+    // Behind the migration, which is behind the transaction that goes on.
+    expect(await reader`select id from a`).toHaveLength(1)
+    await holder`rollback`
+    expect(await applied).toEqual([locks.name])
+    await Promise.all([holder.end(), reader.end()])
+  })
+
   test('marked so run outside of a transaction', async () => {
     const concurrent = file(
       '202601010200_c.sql',
@@ -94,6 +112,11 @@ test('the product’s own are applied by an installer who is no superuser', asyn
   await sql.unsafe(`create role ${installer} login createrole password 'x'`)
   const database = new URL(url).pathname.slice(1)
   await sql.unsafe(`grant create on database ${database} to ${installer}`)
+  // As docs/operations.md has it. Where another migration of the cluster gets in the way, it has done what this one needs.
+  await sql.unsafe(
+    `do $$ begin grant set on parameter "app.scope" to ${installer} with grant option;
+      exception when internal_error or unique_violation then null; end $$`,
+  )
   // Roles are the cluster's: this one is made a manager of them, as if it had made them.
   for (const role of ['svc_owner', 'svc_app', 'svc_worker']) {
     await sql.unsafe(

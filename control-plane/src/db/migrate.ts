@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import postgres, { type Sql } from 'postgres'
 import { Umzug } from 'umzug'
@@ -37,8 +38,13 @@ interface Applied {
 
 /** Any number will do, as long as all starters of this product take the same. */
 const lockKey = 7_270_010
-/** A migration that waits for a lock makes every later statement on that table wait behind it. */
-const lockTimeout = '30s'
+/** A migration that waits for a lock makes every later statement on that table wait behind it: so no longer than requests do. */
+const lockTimeout = '2s'
+/** Then it lets them through, and tries again. */
+const lockPauseMs = 1_000
+const lockTries = 15
+/** SQLSTATE */
+const lockNotAvailable = '55P03'
 
 /**
  * Compares what was applied with what there is.
@@ -86,13 +92,28 @@ async function apply(sql: Sql, migration: Migration): Promise<void> {
       await remember(sql)
       return
     }
-    await sql.begin(async (tx) => {
-      await remember(tx as unknown as Sql)
-      await tx.unsafe(`set local lock_timeout = '${lockTimeout}'`)
-      await tx.unsafe(text).simple()
-    })
+    await whenUnlocked(() =>
+      sql.begin(async (tx) => {
+        await remember(tx as unknown as Sql)
+        await tx.unsafe(`set local lock_timeout = '${lockTimeout}'`)
+        await tx.unsafe(text).simple()
+      }),
+    )
   } catch (error) {
     throw new MigrationError(`migration ${name} failed: ${(error as Error).message}`, { cause: error })
+  }
+}
+
+/** A transaction that did not get its locks leaves nothing behind, and is begun anew. */
+async function whenUnlocked(work: () => Promise<unknown>): Promise<void> {
+  for (let tries = 1; ; tries++) {
+    try {
+      await work()
+      return
+    } catch (error) {
+      if ((error as { code?: string }).code !== lockNotAvailable || tries === lockTries) throw error
+      await sleep(lockPauseMs)
+    }
   }
 }
 

@@ -2,6 +2,67 @@
 
 -- tables
 
+create table svc.access_review_items (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid,
+  review_id uuid not null,
+  "position" integer not null,
+  user_id uuid not null,
+  user_name text not null,
+  user_email text not null,
+  last_active_at timestamp with time zone,
+  member_org uuid,
+  member_since timestamp with time zone not null,
+  role_id uuid not null,
+  role_name text not null,
+  permissions text[] not null,
+  decision text not null default 'pending'::text,
+  notes text,
+  reviewed_at timestamp with time zone,
+  reviewed_by uuid,
+  constraint access_review_items_check CHECK ((((decision = 'pending'::text) = (reviewed_at IS NULL)) AND ((reviewed_at IS NULL) = (reviewed_by IS NULL)))),
+  constraint access_review_items_decision_check CHECK ((decision = ANY (ARRAY['pending'::text, 'approved'::text, 'revoked'::text]))),
+  constraint access_review_items_notes_check CHECK ((length(notes) <= 2000)),
+  constraint access_review_items_partner_id_review_id_fkey FOREIGN KEY (partner_id, review_id) REFERENCES svc.access_reviews(partner_id, id),
+  constraint access_review_items_reviewed_by_fkey FOREIGN KEY (reviewed_by) REFERENCES svc.users(id),
+  constraint access_review_items_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
+  constraint access_review_items_pkey PRIMARY KEY (id),
+  constraint access_review_items_review_id_position_key UNIQUE (review_id, "position")
+);
+alter table svc.access_review_items enable row level security;
+alter table svc.access_review_items force row level security;
+
+create table svc.access_reviews (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid,
+  name text not null,
+  description text,
+  status text not null default 'pending'::text,
+  reviewer_id uuid not null,
+  created_by uuid not null,
+  item_count integer not null,
+  due_date timestamp with time zone,
+  completed_at timestamp with time zone,
+  completed_by uuid,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint access_reviews_check CHECK (((status = 'completed'::text) = ((completed_at IS NOT NULL) AND (completed_by IS NOT NULL)))),
+  constraint access_reviews_description_check CHECK ((length(description) <= 2000)),
+  constraint access_reviews_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+  constraint access_reviews_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'in_progress'::text, 'completed'::text]))),
+  constraint access_reviews_completed_by_fkey FOREIGN KEY (completed_by) REFERENCES svc.users(id),
+  constraint access_reviews_created_by_fkey FOREIGN KEY (created_by) REFERENCES svc.users(id),
+  constraint access_reviews_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES svc.partners(id),
+  constraint access_reviews_partner_id_org_id_fkey FOREIGN KEY (partner_id, org_id) REFERENCES svc.organizations(partner_id, id),
+  constraint access_reviews_reviewer_id_fkey FOREIGN KEY (reviewer_id) REFERENCES svc.users(id),
+  constraint access_reviews_pkey PRIMARY KEY (id),
+  constraint access_reviews_partner_id_id_key UNIQUE (partner_id, id)
+);
+alter table svc.access_reviews enable row level security;
+alter table svc.access_reviews force row level security;
+
 create table svc.api_keys (
   id uuid not null,
   partner_id uuid not null,
@@ -36,6 +97,13 @@ create table svc.api_keys (
 alter table svc.api_keys enable row level security;
 alter table svc.api_keys force row level security;
 
+create table svc.audit_heads_owed (
+  partner uuid not null,
+  seq bigint not null,
+  hash bytea not null,
+  constraint audit_heads_owed_pkey PRIMARY KEY (partner, seq)
+);
+
 create table svc.audit_log (
   id uuid not null,
   at timestamp with time zone not null default now(),
@@ -60,6 +128,41 @@ create table svc.audit_log (
 );
 alter table svc.audit_log enable row level security;
 alter table svc.audit_log force row level security;
+
+create table svc.audit_seal (
+  partner uuid not null,
+  seq bigint not null,
+  audit_id uuid not null,
+  hash bytea not null,
+  constraint audit_seal_hash_check CHECK ((length(hash) = 32)),
+  constraint audit_seal_seq_check CHECK ((seq > 0)),
+  constraint audit_seal_pkey PRIMARY KEY (partner, seq),
+  constraint audit_seal_audit_id_key UNIQUE (audit_id)
+);
+alter table svc.audit_seal enable row level security;
+alter table svc.audit_seal force row level security;
+
+create table svc.audit_unsealed (
+  audit_id uuid not null,
+  constraint audit_unsealed_pkey PRIMARY KEY (audit_id)
+);
+
+create table svc.audit_words (
+  audit_id uuid not null,
+  partner_id uuid not null,
+  org_id uuid,
+  words tsvector not null,
+  at timestamp with time zone not null,
+  constraint audit_words_pkey PRIMARY KEY (audit_id)
+);
+
+create table svc.base_backup (
+  only_one boolean not null default true,
+  name text not null,
+  finished_at timestamp with time zone not null default now(),
+  constraint base_backup_only_one_check CHECK (only_one),
+  constraint base_backup_pkey PRIMARY KEY (only_one)
+);
 
 create table svc.commands (
   id uuid not null,
@@ -99,6 +202,8 @@ create table svc.commands (
   late_result jsonb,
   one_pending boolean not null default false,
   owed boolean not null generated always as (((status = 'queued'::text) OR ((status = ANY (ARRAY['delivered'::text, 'running'::text])) AND (cancel_requested_at IS NOT NULL)))) stored,
+  traceparent text,
+  request_id text,
   constraint commands_lane_check CHECK ((lane = ANY (ARRAY['interactive'::text, 'work'::text, 'bulk'::text]))),
   constraint commands_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'delivered'::text, 'running'::text, 'succeeded'::text, 'failed'::text, 'timed_out'::text, 'cancelled'::text, 'expired'::text, 'rejected'::text, 'interrupted'::text]))),
   constraint commands_timeout_ms_check CHECK ((timeout_ms > 0)),
@@ -134,6 +239,23 @@ create table svc.device_disks (
 );
 alter table svc.device_disks enable row level security;
 alter table svc.device_disks force row level security;
+
+create table svc.device_group_log (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  group_id uuid not null,
+  device_id uuid not null,
+  action text not null,
+  reason text not null,
+  created_at timestamp with time zone not null default now(),
+  constraint device_group_log_action_check CHECK ((action = ANY (ARRAY['added'::text, 'removed'::text]))),
+  constraint device_group_log_reason_check CHECK ((reason = ANY (ARRAY['manual'::text, 'moved'::text]))),
+  constraint device_group_log_partner_id_org_id_group_id_fkey FOREIGN KEY (partner_id, org_id, group_id) REFERENCES svc.device_groups(partner_id, org_id, id) ON DELETE CASCADE,
+  constraint device_group_log_pkey PRIMARY KEY (id)
+);
+alter table svc.device_group_log enable row level security;
+alter table svc.device_group_log force row level security;
 
 create table svc.device_group_members (
   group_id uuid not null,
@@ -186,6 +308,22 @@ create table svc.device_hardware (
 alter table svc.device_hardware enable row level security;
 alter table svc.device_hardware force row level security;
 
+create table svc.device_instances (
+  device_id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  epoch bigint not null,
+  present text not null,
+  unnamed_epoch bigint not null default 0,
+  unnamed_ms bigint not null default 0,
+  earlier jsonb not null default '{}'::jsonb,
+  returns bigint[] not null default '{}'::bigint[],
+  constraint device_instances_partner_id_org_id_device_id_fkey FOREIGN KEY (partner_id, org_id, device_id) REFERENCES svc.devices(partner_id, org_id, id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint device_instances_pkey PRIMARY KEY (device_id)
+);
+alter table svc.device_instances enable row level security;
+alter table svc.device_instances force row level security;
+
 create table svc.device_inventory (
   device_id uuid not null,
   partner_id uuid not null,
@@ -230,6 +368,19 @@ create table svc.device_networks (
 alter table svc.device_networks enable row level security;
 alter table svc.device_networks force row level security;
 
+create table svc.device_past_tokens (
+  device_id uuid not null,
+  token_sha256 bytea not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  generation bigint not null,
+  retired_at timestamp with time zone not null default now(),
+  constraint device_past_tokens_partner_id_org_id_device_id_fkey FOREIGN KEY (partner_id, org_id, device_id) REFERENCES svc.devices(partner_id, org_id, id) ON UPDATE CASCADE ON DELETE CASCADE,
+  constraint device_past_tokens_pkey PRIMARY KEY (device_id, token_sha256)
+);
+alter table svc.device_past_tokens enable row level security;
+alter table svc.device_past_tokens force row level security;
+
 create table svc.device_presence (
   device_id uuid not null,
   partner_id uuid not null,
@@ -242,6 +393,10 @@ create table svc.device_presence (
   disk_percent real,
   uptime_seconds bigint,
   config_version bigint not null default 1,
+  reconnects integer not null default 0,
+  reconnects_since timestamp with time zone,
+  reconnected_at timestamp with time zone,
+  watchdog_seen_at timestamp with time zone,
   constraint device_presence_pkey PRIMARY KEY (device_id)
 ) with (fillfactor=50);
 alter table svc.device_presence enable row level security;
@@ -348,8 +503,16 @@ END) stored,
   public_key bytea,
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  flapping_since timestamp with time zone,
+  connectivity_told text,
+  next_token_sha256 bytea,
+  next_token_at timestamp with time zone,
+  token_generation bigint not null default 1,
+  quarantined_at timestamp with time zone,
+  quarantine_reason text,
   constraint devices_activity_check CHECK ((activity = ANY (ARRAY['none'::text, 'updating'::text]))),
   constraint devices_connectivity_check CHECK ((connectivity = ANY (ARRAY['online'::text, 'offline'::text]))),
+  constraint devices_connectivity_told_check CHECK ((connectivity_told = ANY (ARRAY['online'::text, 'offline'::text]))),
   constraint devices_device_role_check CHECK ((device_role = ANY (ARRAY['workstation'::text, 'server'::text, 'printer'::text, 'router'::text, 'switch'::text, 'firewall'::text, 'access_point'::text, 'phone'::text, 'iot'::text, 'camera'::text, 'nas'::text, 'unknown'::text]))),
   constraint devices_display_name_check CHECK ((length(display_name) <= 255)),
   constraint devices_hostname_check CHECK (((length(hostname) >= 1) AND (length(hostname) <= 255))),
@@ -418,6 +581,36 @@ create table svc.idempotency (
 alter table svc.idempotency enable row level security;
 alter table svc.idempotency force row level security;
 
+create table svc.invitations (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid,
+  email text not null,
+  name text not null,
+  status text not null default 'invited'::text,
+  role_id uuid not null,
+  org_access text,
+  org_ids uuid[] not null default '{}'::uuid[],
+  site_ids uuid[],
+  device_group_ids uuid[],
+  token_hash bytea,
+  expires_at timestamp with time zone,
+  created_at timestamp with time zone not null,
+  updated_at timestamp with time zone not null,
+  constraint invitations_check CHECK (((org_id IS NULL) = (org_access IS NOT NULL))),
+  constraint invitations_check1 CHECK (((token_hash IS NULL) = (expires_at IS NULL))),
+  constraint invitations_email_check CHECK (((length(email) <= 255) AND (email = lower(email)))),
+  constraint invitations_name_check CHECK ((length(name) <= 255)),
+  constraint invitations_org_access_check CHECK ((org_access = ANY (ARRAY['all'::text, 'selected'::text, 'none'::text]))),
+  constraint invitations_status_check CHECK ((status = ANY (ARRAY['invited'::text, 'disabled'::text]))),
+  constraint invitations_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES svc.partners(id),
+  constraint invitations_partner_id_org_id_fkey FOREIGN KEY (partner_id, org_id) REFERENCES svc.organizations(partner_id, id),
+  constraint invitations_partner_id_role_id_fkey FOREIGN KEY (partner_id, role_id) REFERENCES svc.roles(partner_id, id),
+  constraint invitations_pkey PRIMARY KEY (id)
+);
+alter table svc.invitations enable row level security;
+alter table svc.invitations force row level security;
+
 create table svc.job_pools (
   pool text not null,
   seen_at timestamp with time zone not null default now(),
@@ -440,6 +633,8 @@ create table svc.mfa_challenges (
   expires_at timestamp with time zone not null,
   sms_code_hash bytea,
   sms_expires_at timestamp with time zone,
+  invite_hash bytea,
+  sso_provider_id uuid,
   constraint mfa_challenges_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
   constraint mfa_challenges_pkey PRIMARY KEY (token_hash)
 );
@@ -450,6 +645,10 @@ create table svc.mfa_setups (
   recovery_codes bytea not null,
   recovery_code_hashes bytea[] not null,
   expires_at timestamp with time zone not null,
+  secret_under text generated always as (svc.sealed_under(secret)) stored,
+  recovery_codes_under text generated always as (svc.sealed_under(recovery_codes)) stored,
+  constraint mfa_setups_recovery_codes_under_fkey FOREIGN KEY (recovery_codes_under) REFERENCES svc.sealing_keys(key_id),
+  constraint mfa_setups_secret_under_fkey FOREIGN KEY (secret_under) REFERENCES svc.sealing_keys(key_id),
   constraint mfa_setups_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
   constraint mfa_setups_pkey PRIMARY KEY (user_id)
 );
@@ -462,6 +661,7 @@ create table svc.organization_memberships (
   site_ids uuid[],
   device_group_ids uuid[],
   created_at timestamp with time zone not null default now(),
+  by_sso_alone boolean not null default false,
   constraint organization_memberships_partner_id_org_id_fkey FOREIGN KEY (partner_id, org_id) REFERENCES svc.organizations(partner_id, id),
   constraint organization_memberships_partner_id_role_id_fkey FOREIGN KEY (partner_id, role_id) REFERENCES svc.roles(partner_id, id),
   constraint organization_memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
@@ -520,6 +720,7 @@ create table svc.partner_memberships (
   org_access text not null,
   org_ids uuid[] not null default '{}'::uuid[],
   created_at timestamp with time zone not null default now(),
+  founder boolean not null default false,
   constraint partner_memberships_org_access_check CHECK ((org_access = ANY (ARRAY['all'::text, 'selected'::text, 'none'::text]))),
   constraint partner_memberships_partner_id_fkey FOREIGN KEY (partner_id) REFERENCES svc.partners(id),
   constraint partner_memberships_partner_id_role_id_fkey FOREIGN KEY (partner_id, role_id) REFERENCES svc.roles(partner_id, id),
@@ -584,6 +785,8 @@ create table svc.refresh_families (
   expires_at timestamp with time zone not null,
   revoked_at timestamp with time zone,
   revoked_reason text,
+  sso_provider_id uuid,
+  sso_mfa boolean not null default false,
   constraint refresh_families_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
   constraint refresh_families_pkey PRIMARY KEY (id)
 );
@@ -636,6 +839,12 @@ create table svc.releases (
   constraint releases_version_key UNIQUE (version)
 );
 
+create table svc.retired_master_keys (
+  key_id text not null,
+  retired_at timestamp with time zone not null default now(),
+  constraint retired_master_keys_pkey PRIMARY KEY (key_id)
+);
+
 create table svc.revocations (
   id uuid not null,
   partner_id uuid not null,
@@ -644,6 +853,7 @@ create table svc.revocations (
   credential_version bigint not null,
   reason text not null,
   at timestamp with time zone not null default now(),
+  xact xid8 default pg_current_xact_id(),
   constraint revocations_pkey PRIMARY KEY (id)
 );
 alter table svc.revocations enable row level security;
@@ -741,10 +951,21 @@ create table svc.schedules (
   constraint schedules_pkey PRIMARY KEY (name)
 );
 
+create table svc.sealing_key_holders (
+  process text not null,
+  key_ids text[] not null,
+  seals_under text not null,
+  seen_at timestamp with time zone not null default now(),
+  constraint sealing_key_holders_pkey PRIMARY KEY (process)
+);
+
 create table svc.sealing_keys (
   key_id text not null,
   proof bytea not null,
   created_at timestamp with time zone not null default now(),
+  state text not null default 'sealing'::text,
+  state_since timestamp with time zone not null default now(),
+  constraint sealing_keys_state_check CHECK ((state = ANY (ARRAY['announced'::text, 'sealing'::text, 'retiring'::text]))),
   constraint sealing_keys_pkey PRIMARY KEY (key_id)
 );
 
@@ -775,6 +996,92 @@ create table svc.sites (
 );
 alter table svc.sites enable row level security;
 alter table svc.sites force row level security;
+
+create table svc.sso_codes (
+  code_hash bytea not null,
+  user_id uuid not null,
+  provider_id uuid not null,
+  browser_hash bytea not null,
+  mfa boolean not null,
+  mfa_at timestamp with time zone,
+  expires_at timestamp with time zone not null,
+  constraint sso_codes_provider_id_fkey FOREIGN KEY (provider_id) REFERENCES svc.sso_providers(id) ON DELETE CASCADE,
+  constraint sso_codes_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id) ON DELETE CASCADE,
+  constraint sso_codes_pkey PRIMARY KEY (code_hash)
+);
+
+create table svc.sso_identities (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  provider_id uuid not null,
+  subject text not null,
+  user_id uuid not null,
+  email text not null,
+  created_at timestamp with time zone not null,
+  last_login_at timestamp with time zone not null,
+  constraint sso_identities_subject_check CHECK (((length(subject) >= 1) AND (length(subject) <= 255))),
+  constraint sso_identities_partner_id_org_id_provider_id_fkey FOREIGN KEY (partner_id, org_id, provider_id) REFERENCES svc.sso_providers(partner_id, org_id, id) ON DELETE CASCADE,
+  constraint sso_identities_user_id_fkey FOREIGN KEY (user_id) REFERENCES svc.users(id),
+  constraint sso_identities_pkey PRIMARY KEY (id),
+  constraint sso_identities_provider_id_subject_key UNIQUE (provider_id, subject),
+  constraint sso_identities_provider_id_user_id_key UNIQUE (provider_id, user_id)
+);
+alter table svc.sso_identities enable row level security;
+alter table svc.sso_identities force row level security;
+
+create table svc.sso_logins (
+  state_hash bytea not null,
+  id uuid not null,
+  provider_id uuid not null,
+  config_version integer not null,
+  browser_hash bytea not null,
+  sealed bytea not null,
+  expires_at timestamp with time zone not null,
+  sealed_under text generated always as (svc.sealed_under(sealed)) stored,
+  constraint sso_logins_sealed_under_fkey FOREIGN KEY (sealed_under) REFERENCES svc.sealing_keys(key_id),
+  constraint sso_logins_pkey PRIMARY KEY (state_hash)
+);
+
+create table svc.sso_providers (
+  id uuid not null,
+  partner_id uuid not null,
+  org_id uuid not null,
+  name text not null,
+  type text not null default 'oidc'::text,
+  status text not null default 'inactive'::text,
+  issuer text not null,
+  client_id text not null,
+  client_secret bytea not null,
+  scopes text not null,
+  attribute_mapping jsonb not null,
+  metadata jsonb,
+  discovered_at timestamp with time zone,
+  auto_provision boolean not null default false,
+  default_role_id uuid,
+  allowed_domains text[],
+  enforce_sso boolean not null default false,
+  trusts_idp_mfa boolean not null default false,
+  config_version integer not null default 1,
+  created_by uuid,
+  created_at timestamp with time zone not null default now(),
+  updated_at timestamp with time zone not null default now(),
+  client_secret_under text generated always as (svc.sealed_under(client_secret)) stored,
+  constraint sso_providers_allowed_domains_check CHECK ((cardinality(allowed_domains) > 0)),
+  constraint sso_providers_client_id_check CHECK (((length(client_id) >= 1) AND (length(client_id) <= 255))),
+  constraint sso_providers_issuer_check CHECK (((length(issuer) >= 1) AND (length(issuer) <= 2048))),
+  constraint sso_providers_name_check CHECK (((length(name) >= 1) AND (length(name) <= 255))),
+  constraint sso_providers_status_check CHECK ((status = ANY (ARRAY['active'::text, 'inactive'::text, 'testing'::text]))),
+  constraint sso_providers_type_check CHECK ((type = 'oidc'::text)),
+  constraint sso_providers_client_secret_under_fkey FOREIGN KEY (client_secret_under) REFERENCES svc.sealing_keys(key_id),
+  constraint sso_providers_created_by_fkey FOREIGN KEY (created_by) REFERENCES svc.users(id),
+  constraint sso_providers_partner_id_default_role_id_fkey FOREIGN KEY (partner_id, default_role_id) REFERENCES svc.roles(partner_id, id) ON DELETE SET NULL (default_role_id),
+  constraint sso_providers_partner_id_org_id_fkey FOREIGN KEY (partner_id, org_id) REFERENCES svc.organizations(partner_id, id),
+  constraint sso_providers_pkey PRIMARY KEY (id),
+  constraint sso_providers_partner_id_org_id_id_key UNIQUE (partner_id, org_id, id)
+);
+alter table svc.sso_providers enable row level security;
+alter table svc.sso_providers force row level security;
 
 create table svc.user_tokens (
   user_id uuid not null,
@@ -807,10 +1114,12 @@ create table svc.users (
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   email_verified_at timestamp with time zone,
+  totp_secret_under text generated always as (svc.sealed_under(totp_secret)) stored,
   constraint users_email_check CHECK (((length(email) <= 255) AND (email = lower(email)))),
   constraint users_mfa_method_check CHECK ((mfa_method = ANY (ARRAY['totp'::text, 'sms'::text]))),
   constraint users_name_check CHECK ((length(name) <= 255)),
   constraint users_status_check CHECK ((status = ANY (ARRAY['active'::text, 'invited'::text, 'disabled'::text]))),
+  constraint users_totp_secret_under_fkey FOREIGN KEY (totp_secret_under) REFERENCES svc.sealing_keys(key_id),
   constraint users_pkey PRIMARY KEY (id)
 );
 alter table svc.users enable row level security;
@@ -824,8 +1133,14 @@ create table svc.workers (
 
 -- indexes
 
+CREATE INDEX access_review_items_pending ON svc.access_review_items USING btree (review_id) WHERE (decision = 'pending'::text);
+CREATE INDEX access_reviews_newest ON svc.access_reviews USING btree (partner_id, created_at DESC, id DESC);
 CREATE INDEX api_keys_newest ON svc.api_keys USING btree (partner_id, created_at DESC, id DESC);
 CREATE INDEX audit_log_newest ON svc.audit_log USING btree (partner_id, at DESC, id DESC);
+CREATE INDEX audit_log_of_action ON svc.audit_log USING btree (partner_id, action, at DESC, id DESC);
+CREATE INDEX audit_log_of_actor ON svc.audit_log USING btree (partner_id, actor_id, at DESC, id DESC);
+CREATE INDEX audit_log_of_org ON svc.audit_log USING btree (partner_id, org_id, at DESC, id DESC);
+CREATE INDEX audit_words_found ON svc.audit_words USING gin (words) WITH (fastupdate=off);
 CREATE INDEX commands_deadline ON svc.commands USING btree (deadline_at) WHERE (status = ANY (ARRAY['delivered'::text, 'running'::text]));
 CREATE INDEX commands_device ON svc.commands USING btree (device_id, created_at DESC, id DESC);
 CREATE INDEX commands_expiry ON svc.commands USING btree (expires_at) WHERE (status = 'queued'::text);
@@ -833,16 +1148,28 @@ CREATE INDEX commands_in_flight ON svc.commands USING btree (device_id, lane) WH
 CREATE UNIQUE INDEX commands_one_pending ON svc.commands USING btree (device_id, type) WHERE (one_pending AND (status = ANY (ARRAY['queued'::text, 'delivered'::text, 'running'::text])));
 CREATE INDEX commands_owed ON svc.commands USING btree (device_id) WHERE owed;
 CREATE INDEX commands_owed_since ON svc.commands USING btree (GREATEST(created_at, not_before, cancel_requested_at)) WHERE owed;
+CREATE INDEX device_group_log_newest ON svc.device_group_log USING btree (group_id, created_at DESC, id DESC);
 CREATE INDEX device_group_members_device ON svc.device_group_members USING btree (device_id);
+CREATE INDEX device_group_members_newest ON svc.device_group_members USING btree (group_id, added_at DESC, device_id DESC);
+CREATE UNIQUE INDEX device_groups_name ON svc.device_groups USING btree (partner_id, org_id, lower(name));
+CREATE INDEX device_groups_newest ON svc.device_groups USING btree (partner_id, created_at DESC, id DESC);
+CREATE INDEX device_past_tokens_retired ON svc.device_past_tokens USING btree (retired_at);
 CREATE INDEX device_updates_under_way ON svc.device_updates USING btree (reported_at) WHERE (phase = ANY (ARRAY['downloading'::text, 'verifying'::text, 'backing_up'::text, 'swapping'::text, 'restarting'::text]));
 CREATE INDEX devices_enrolled ON svc.devices USING btree (partner_id, enrolled_rank, id);
+CREATE INDEX devices_flapping ON svc.devices USING btree (id) WHERE (flapping_since IS NOT NULL);
 CREATE INDEX devices_hostname ON svc.devices USING btree (partner_id, hostname_key, id);
 CREATE INDEX devices_last_seen ON svc.devices USING btree (partner_id, last_seen_rank, id);
 CREATE INDEX devices_online ON svc.devices USING btree (id) WHERE ((connectivity = 'online'::text) OR (activity = 'updating'::text));
 CREATE INDEX devices_org ON svc.devices USING btree (partner_id, org_id, hostname_key, id);
+CREATE UNIQUE INDEX devices_public_key ON svc.devices USING btree (partner_id, org_id, public_key) WHERE ((public_key IS NOT NULL) AND (lifecycle <> 'decommissioned'::text));
 CREATE INDEX devices_site ON svc.devices USING btree (site_id);
+CREATE INDEX devices_watched ON svc.devices USING btree (id) WHERE (watchdog_status = ANY (ARRAY['connected'::text, 'failover'::text]));
 CREATE INDEX enrollment_keys_newest ON svc.enrollment_keys USING btree (partner_id, created_at DESC, id DESC);
 CREATE INDEX idempotency_old ON svc.idempotency USING btree (created_at);
+CREATE INDEX invitations_newest ON svc.invitations USING btree (partner_id, created_at DESC, id DESC);
+CREATE UNIQUE INDEX invitations_place ON svc.invitations USING btree (partner_id, org_id, email) NULLS NOT DISTINCT;
+CREATE INDEX invitations_role ON svc.invitations USING btree (partner_id, role_id);
+CREATE UNIQUE INDEX invitations_token ON svc.invitations USING btree (token_hash);
 CREATE INDEX organization_memberships_org ON svc.organization_memberships USING btree (partner_id, org_id);
 CREATE INDEX organization_memberships_role ON svc.organization_memberships USING btree (partner_id, role_id);
 CREATE INDEX organizations_newest ON svc.organizations USING btree (partner_id, created_at DESC, id DESC) WHERE (deleted_at IS NULL);
@@ -851,82 +1178,116 @@ CREATE INDEX outbox_owed ON svc.outbox USING btree (at, id) WHERE (relayed_at IS
 CREATE INDEX outbox_relayed ON svc.outbox USING btree (relayed_at) WHERE (relayed_at IS NOT NULL);
 CREATE INDEX partner_memberships_role ON svc.partner_memberships USING btree (partner_id, role_id);
 CREATE INDEX rate_limits_over ON svc.rate_limits USING btree (resets_at);
+CREATE INDEX refresh_families_sso ON svc.refresh_families USING btree (sso_provider_id) WHERE ((sso_provider_id IS NOT NULL) AND (revoked_at IS NULL));
 CREATE INDEX refresh_families_user ON svc.refresh_families USING btree (user_id) WHERE (revoked_at IS NULL);
 CREATE INDEX refresh_tokens_family ON svc.refresh_tokens USING btree (family_id);
 CREATE UNIQUE INDEX release_assets_latest ON svc.release_assets USING btree (kind, os, arch) WHERE is_latest;
 CREATE INDEX releases_newest ON svc.releases USING btree (created_at DESC, id DESC);
 CREATE INDEX revocations_at ON svc.revocations USING btree (at);
+CREATE INDEX revocations_xact ON svc.revocations USING btree (xact);
 CREATE UNIQUE INDEX roles_name ON svc.roles USING btree (partner_id, org_id, lower(name)) NULLS NOT DISTINCT;
 CREATE INDEX roles_newest ON svc.roles USING btree (partner_id, created_at DESC, id DESC);
 CREATE INDEX roles_parent ON svc.roles USING btree (partner_id, parent_role_id) WHERE (parent_role_id IS NOT NULL);
 CREATE INDEX schedule_entries_due ON svc.schedule_entries USING btree (due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX schedule_runs_age ON svc.schedule_runs USING btree (enqueued_at);
+CREATE UNIQUE INDEX sealing_keys_state ON svc.sealing_keys USING btree (state);
 CREATE UNIQUE INDEX sites_name ON svc.sites USING btree (partner_id, org_id, lower(name));
 CREATE INDEX sites_newest ON svc.sites USING btree (partner_id, created_at DESC, id DESC);
+CREATE INDEX sso_codes_over ON svc.sso_codes USING btree (expires_at);
+CREATE INDEX sso_codes_provider ON svc.sso_codes USING btree (provider_id);
+CREATE INDEX sso_codes_user ON svc.sso_codes USING btree (user_id);
+CREATE INDEX sso_identities_user ON svc.sso_identities USING btree (user_id);
+CREATE INDEX sso_logins_over ON svc.sso_logins USING btree (expires_at);
+CREATE INDEX sso_logins_provider ON svc.sso_logins USING btree (provider_id);
+CREATE UNIQUE INDEX sso_providers_active ON svc.sso_providers USING btree (org_id) WHERE (status = 'active'::text);
+CREATE INDEX sso_providers_newest ON svc.sso_providers USING btree (partner_id, created_at DESC, id DESC);
+CREATE INDEX sso_providers_org ON svc.sso_providers USING btree (org_id);
+CREATE INDEX sso_providers_role ON svc.sso_providers USING btree (partner_id, default_role_id) WHERE (default_role_id IS NOT NULL);
 CREATE UNIQUE INDEX user_tokens_hash ON svc.user_tokens USING btree (token_hash);
 CREATE UNIQUE INDEX users_email ON svc.users USING btree (email);
 
 -- policies
 
+create policy tenant on svc.access_review_items as permissive for all to public
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
+
+create policy tenant on svc.access_reviews as permissive for all to public
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
+
 create policy tenant on svc.api_keys as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.audit_log as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
+
+create policy system_only on svc.audit_seal as permissive for all to public
+  using (( SELECT svc.scope_system() AS scope_system));
 
 create policy tenant on svc.commands as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.device_disks as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
+
+create policy tenant on svc.device_group_log as permissive for all to public
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.device_group_members as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.device_groups as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.device_hardware as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
+
+create policy tenant on svc.device_instances as permissive for all to public
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.device_inventory as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.device_network_interfaces as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.device_networks as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
+
+create policy tenant on svc.device_past_tokens as permissive for all to public
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.device_presence as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.device_software as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.device_updates as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.devices as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.enrollment_keys as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.idempotency as permissive for all to public
   using ((( SELECT svc.scope_system() AS scope_system) OR (partner_id = ( SELECT svc.scope_partner() AS scope_partner))));
 
+create policy tenant on svc.invitations as permissive for all to public
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
+
 create policy tenant on svc.organization_memberships as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.organizations as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.outbox as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.partner_memberships as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy own on svc.partners as permissive for select to public
   using ((( SELECT svc.scope_system() AS scope_system) OR (id = ( SELECT svc.scope_partner() AS scope_partner))));
@@ -935,22 +1296,28 @@ create policy tenant on svc.partners as permissive for all to public
   using ((( SELECT svc.scope_system() AS scope_system) OR ((id = ( SELECT svc.scope_partner() AS scope_partner)) AND (( SELECT svc.scope_all_orgs() AS scope_all_orgs) OR ( SELECT svc.scope_partner_level() AS scope_partner_level)))));
 
 create policy tenant on svc.revocations as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.role_permissions as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.roles as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.schedule_entries as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.schedule_runs as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy tenant on svc.sites as permissive for all to public
-  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND ((org_id = ANY (( SELECT svc.scope_orgs() AS scope_orgs)::uuid[])) OR ((org_id IS NULL) AND ( SELECT svc.scope_partner_level() AS scope_partner_level))))));
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
+
+create policy tenant on svc.sso_identities as permissive for all to public
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
+
+create policy tenant on svc.sso_providers as permissive for all to public
+  using (((partner_id = ( SELECT svc.scope_whole_partner() AS scope_whole_partner)) OR ( SELECT svc.scope_system() AS scope_system) OR ((partner_id = ( SELECT svc.scope_partner() AS scope_partner)) AND (COALESCE(org_id, partner_id) = ANY (( SELECT svc.scope_places() AS scope_places)::uuid[])))));
 
 create policy member on svc.users as permissive for all to public
   using ((( SELECT svc.scope_system() AS scope_system) OR (EXISTS ( SELECT
@@ -960,6 +1327,77 @@ create policy member on svc.users as permissive for all to public
   WHERE (m.user_id = users.id)))));
 
 -- routines
+
+CREATE OR REPLACE FUNCTION svc.accept_invitation(token bytea, account uuid, hash text, at timestamp with time zone)
+ RETURNS TABLE(invitation_id uuid, user_id uuid, email text, partner_id uuid, org_id uuid)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+declare
+  accepted invitations;
+  who uuid;
+begin
+  if not exists (select from svc.read_invitation(token, at)) then return; end if;
+  delete from invitations i where i.token_hash = token and i.expires_at > at and i.status = 'invited' returning i.* into accepted;
+  if not found then return; end if;
+  if account is null then
+    insert into users (id, email, name, status, created_at, updated_at)
+      values (accepted.id, accepted.email, accepted.name, 'invited', at, at) on conflict (email) do nothing;
+    select u.id into who from users u where u.email = accepted.email for update;
+    if not svc.is_unclaimed(who) then return; end if;
+    update organization_memberships m set by_sso_alone = true from users u
+      where u.id = who and u.mfa_method is not null and m.user_id = u.id;
+    update users u set status = 'active', name = accepted.name, mfa_method = null, totp_secret = null, totp_last_step = null,
+        recovery_code_hashes = '{}', phone_number = null, phone_verified = false, email_verified_at = at, updated_at = at
+      where u.id = who;
+    perform svc.set_password(who, hash, at);
+    perform svc.end_sessions(who, 'invite accepted', at);
+  else
+    update users u set email_verified_at = coalesce(u.email_verified_at, at)
+      where u.id = account and u.email = accepted.email and u.status = 'active' returning u.id into who;
+    if who is null then return; end if;
+  end if;
+  if accepted.org_id is null then
+    insert into partner_memberships (partner_id, user_id, role_id, org_access, org_ids)
+      values (accepted.partner_id, who, accepted.role_id, accepted.org_access, accepted.org_ids) on conflict do nothing;
+  else
+    insert into organization_memberships (partner_id, org_id, user_id, role_id, site_ids, device_group_ids)
+      values (accepted.partner_id, accepted.org_id, who, accepted.role_id, accepted.site_ids, accepted.device_group_ids)
+      on conflict do nothing;
+  end if;
+  return query select accepted.id, who, accepted.email, accepted.partner_id, accepted.org_id;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.accept_sso_invitation(provider uuid, fresh_id uuid, mail text, at timestamp with time zone)
+ RETURNS TABLE(user_id uuid, invitation_id uuid, role_id uuid)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+declare invited invitations; who uuid;
+begin
+  select i.* into invited from invitations i join sso_providers p on p.id = provider and p.org_id = i.org_id
+    where i.email = mail and i.status = 'invited' for update of i;
+  if not found then return; end if;
+  insert into users (id, email, name, status, created_at, updated_at) values (fresh_id, mail, invited.name, 'invited', at, at)
+    on conflict (email) do nothing;
+  select u.id into who from users u where u.email = mail for update;
+  if not svc.is_unclaimed(who) or not svc.is_of_organization_alone(who, invited.org_id) then return; end if;
+  delete from invitations i where i.id = invited.id;
+  update users u set status = 'active', name = invited.name, password_hash = null, mfa_method = null, totp_secret = null,
+      totp_last_step = null, recovery_code_hashes = '{}', phone_number = null, phone_verified = false, email_verified_at = null,
+      auth_epoch = u.auth_epoch + 1, updated_at = at
+    where u.id = who;
+  insert into organization_memberships (partner_id, org_id, user_id, role_id, site_ids, device_group_ids)
+    values (invited.partner_id, invited.org_id, who, invited.role_id, invited.site_ids, invited.device_group_ids)
+    on conflict do nothing;
+  return query select who, invited.id, invited.role_id;
+end $function$;
 
 CREATE OR REPLACE FUNCTION svc.activate_account(account uuid, at timestamp with time zone)
  RETURNS boolean
@@ -972,6 +1410,59 @@ AS $function$
     update users u set status = 'active', updated_at = at where u.id = account and u.status <> 'disabled' returning 1)
   select exists (select from activated)
 $function$;
+
+CREATE OR REPLACE FUNCTION svc.audit_among(p_ids uuid[], p_words tsquery)
+ RETURNS SETOF uuid
+ LANGUAGE sql
+ STABLE SECURITY DEFINER ROWS 500
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+ SET enable_seqscan TO 'off'
+BEGIN ATOMIC
+ SELECT w.audit_id
+    FROM svc.audit_words w
+   WHERE ((w.audit_id = ANY (audit_among.p_ids)) AND (w.words @@ audit_among.p_words));
+END;
+
+CREATE OR REPLACE FUNCTION svc.audit_matches(p_words tsquery, p_most integer)
+ RETURNS TABLE(id uuid, at timestamp with time zone)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER ROWS 5000
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+ SET enable_seqscan TO 'off'
+BEGIN ATOMIC
+ SELECT w.audit_id,
+     w.at
+    FROM svc.audit_words w
+   WHERE (w.words @@ audit_matches.p_words)
+  LIMIT audit_matches.p_most;
+END;
+
+CREATE OR REPLACE FUNCTION svc.audit_text(a svc.audit_log)
+ RETURNS text
+ LANGUAGE sql
+ STABLE PARALLEL SAFE
+RETURN (SELECT (jsonb_object_agg(c.key, c.value))::text AS jsonb_object_agg FROM jsonb_each((to_jsonb(audit_text.a) || jsonb_build_object('at', ((EXTRACT(epoch FROM (audit_text.a).at) * (1000000)::numeric))::bigint))) c(key, value) WHERE (c.value <> 'null'::jsonb));
+
+CREATE OR REPLACE FUNCTION svc.await_invitation(challenge bytea, invite bytea)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update mfa_challenges c set invite_hash = invite where c.token_hash = challenge
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.await_seal()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+begin
+  insert into svc.audit_unsealed (audit_id) values (new.id);
+  return null;
+end $function$;
 
 CREATE OR REPLACE FUNCTION svc.begin_mfa_setup(account uuid, sealed_secret bytea, sealed_codes bytea, code_hashes bytea[], until timestamp with time zone)
  RETURNS void
@@ -996,6 +1487,33 @@ AS $function$
   insert into phone_codes (user_id, phone_number, code_hash, expires_at) values (account, phone, hash, until)
   on conflict (user_id) do update set phone_number = excluded.phone_number, code_hash = excluded.code_hash, attempts = 0,
     expires_at = excluded.expires_at
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.begin_sso_login(login uuid, provider uuid, version integer, state bytea, browser bytea, sealed_values bytea, until timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  insert into sso_logins (state_hash, id, provider_id, config_version, browser_hash, sealed, expires_at)
+    values (state, login, provider, version, browser, sealed_values, until)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.challenge_home(token bytea, account uuid)
+ RETURNS TABLE(partner_id uuid, org_id uuid, demanded_by uuid, sso_provider_id uuid)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select h.partner_id, h.org_id, null::uuid, c.sso_provider_id
+  from mfa_challenges c left join sso_providers p on p.id = c.sso_provider_id and p.status = 'active'
+    left join lateral svc.homes_of(account) h on h.org_id = p.org_id
+  where c.token_hash = token and c.sso_provider_id is not null
+  union all
+  select h.partner_id, h.org_id, h.demanded_by, null
+  from mfa_challenges c, svc.password_home(account) h where c.token_hash = token and c.sso_provider_id is null
 $function$;
 
 CREATE OR REPLACE FUNCTION svc.change_account(account uuid, partner uuid, org uuid, new_name text, new_status text, at timestamp with time zone)
@@ -1047,14 +1565,17 @@ end $function$;
 
 CREATE OR REPLACE FUNCTION svc.close_mfa_challenge(token bytea)
  RETURNS boolean
- LANGUAGE sql
+ LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'svc', 'pg_temp'
  SET "app.scope" TO '"system"'
 AS $function$
-  with gone as (delete from mfa_challenges c where c.token_hash = token returning 1)
-  select exists (select from gone)
-$function$;
+begin
+  perform svc.hold_sso_provider(c.sso_provider_id) from mfa_challenges c
+    where c.token_hash = token and c.sso_provider_id is not null;
+  delete from mfa_challenges c where c.token_hash = token;
+  return found;
+end $function$;
 
 CREATE OR REPLACE FUNCTION svc.confirm_mfa_setup(account uuid, checked_secret bytea, step bigint, at timestamp with time zone)
  RETURNS boolean
@@ -1089,6 +1610,31 @@ begin
   end;
   return cluster || '/' || left(pg_walfile_name(pg_current_wal_insert_lsn()), 8) || '/'
     || (select oid::text from pg_database where datname = current_database());
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.demands_sso(org uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (select from svc.sso_providers p where p.org_id = org and p.status = 'active' and p.enforce_sso)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.device_of_key(org uuid, key bytea)
+ RETURNS TABLE(id uuid, site_id uuid, is_new boolean)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+begin
+  perform pg_advisory_xact_lock(hashtextextended('svc.device_of_key ' || org || encode(key, 'hex'), 0));
+  return query
+    select d.id, d.site_id, d.lifecycle = 'active' and p.last_seen_at is null
+    from devices d join device_presence p on p.device_id = d.id
+    where d.org_id = org and d.public_key = key and d.lifecycle <> 'decommissioned'
+    for no key update of d;
 end $function$;
 
 CREATE OR REPLACE FUNCTION svc.devices_of_partner(partner uuid)
@@ -1145,6 +1691,21 @@ AS $function$
   where f.user_id = account and f.partner_id = partner and f.org_id is not distinct from org and f.revoked_at is null
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.end_password_sessions(org uuid, reason text, at timestamp with time zone)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+declare ended integer;
+begin
+  update refresh_families f set revoked_at = at, revoked_reason = reason
+    where f.org_id = org and f.sso_provider_id is null and f.revoked_at is null;
+  get diagnostics ended = row_count;
+  return ended;
+end $function$;
+
 CREATE OR REPLACE FUNCTION svc.end_sessions(account uuid, reason text, at timestamp with time zone)
  RETURNS integer
  LANGUAGE plpgsql
@@ -1160,6 +1721,23 @@ begin
   delete from mfa_challenges c where c.user_id = account;
   delete from mfa_setups s where s.user_id = account;
   return epoch;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.end_sso_sessions(provider uuid, reason text, at timestamp with time zone)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+declare ended integer;
+begin
+  update refresh_families f set revoked_at = at, revoked_reason = reason
+    where f.sso_provider_id = provider and f.revoked_at is null;
+  get diagnostics ended = row_count;
+  delete from mfa_challenges c where c.sso_provider_id = provider;
+  delete from sso_codes c where c.provider_id = provider;
+  return ended;
 end $function$;
 
 CREATE OR REPLACE FUNCTION svc.end_tenant_sessions(partner uuid, org uuid, reason text, at timestamp with time zone)
@@ -1191,6 +1769,12 @@ begin
   if jsonb_typeof(enqueue.payload) is distinct from 'object' or octet_length(enqueue.payload::text) > 65536 then
     raise exception 'a payload is an object of at most 64 KiB' using errcode = '22023';
   end if;
+  if enqueue.payload ? 'sealed' then
+    perform from sealing_keys k where k.key_id = sealed_under(decode(enqueue.payload ->> 'sealed', 'base64')) for key share;
+    if not found then
+      raise exception 'the payload is sealed under a key that this database does not know' using errcode = '22023';
+    end if;
+  end if;
   -- A job of this key that a worker takes up at this very moment is neither replaced nor in the way: once more, and it is.
   for tries in 1..5 loop
     select j.id into job from graphile_worker.add_job(
@@ -1201,25 +1785,66 @@ begin
   raise exception 'the job could not be enqueued' using errcode = '40001';
 end $function$;
 
+CREATE OR REPLACE FUNCTION svc.hold_password_login(org uuid)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+begin
+  perform from sso_providers p where p.org_id = org for share;
+  return not svc.demands_sso(org);
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.hold_sso_provider(provider uuid)
+ RETURNS void
+ LANGUAGE sql
+AS $function$
+  select from svc.sso_providers p where p.id = provider for share
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.homes_of(account uuid)
  RETURNS TABLE(partner_id uuid, org_id uuid, place bigint)
  LANGUAGE sql
  STABLE
 AS $function$
-  select h.partner_id, h.org_id, row_number() over (order by h.rank, h.created_at, h.partner_id, h.org_id) from (
-    select m.partner_id, null::uuid as org_id, 0 as rank, m.created_at
-    from svc.partner_memberships m join svc.partners p on p.id = m.partner_id
-    where m.user_id = account and p.status in ('pending', 'active')
-    union all
-    select m.partner_id, m.org_id, 1, m.created_at
-    from svc.organization_memberships m
-      join svc.organizations o on o.id = m.org_id and o.deleted_at is null and o.status in ('active', 'trial')
-      join svc.partners p on p.id = m.partner_id and p.status in ('pending', 'active')
-    where m.user_id = account) h
+  select h.partner_id, h.org_id, h.place from svc.homes_of(account, svc.is_proved(account)) h
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.homes_of(account uuid, proved boolean)
+ RETURNS TABLE(partner_id uuid, org_id uuid, place bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select h.partner_id, h.org_id, row_number() over (order by h.since, h.partner_id, h.rank, h.created_at, h.org_id) from (
+    select m.*, min(m.created_at) over (partition by m.partner_id) as since from (
+      select m.partner_id, null::uuid as org_id, 0 as rank, m.created_at
+      from svc.partner_memberships m join svc.partners p on p.id = m.partner_id
+      where m.user_id = account and p.status in ('pending', 'active') and (m.founder or proved)
+      union all
+      select m.partner_id, m.org_id, 1, m.created_at
+      from svc.organization_memberships m
+        join svc.organizations o on o.id = m.org_id and o.deleted_at is null and o.status in ('active', 'trial')
+        join svc.partners p on p.id = m.partner_id and p.status in ('pending', 'active')
+      where m.user_id = account and proved) m) h
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.index_audit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+begin
+  insert into svc.audit_words (audit_id, at, partner_id, org_id, words)
+  values (new.id, new.at, new.partner_id, new.org_id, svc.words_of_audit(new));
+  return null;
+end $function$;
+
 CREATE OR REPLACE FUNCTION svc.invite_account(fresh_id uuid, mail text, display text, at timestamp with time zone)
- RETURNS TABLE(id uuid, name text, status text, fresh boolean)
+ RETURNS TABLE(id uuid, name text, status text, fresh boolean, proved boolean)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'svc', 'pg_temp'
@@ -1235,8 +1860,63 @@ begin
     where u.email = mail and u.status = 'active' and u.email_verified_at is null and not u.platform_admin
       and not exists (select from partner_memberships m where m.user_id = u.id)
       and not exists (select from organization_memberships m where m.user_id = u.id);
-  return query select u.id, u.name, u.status, u.id = fresh_id from users u where u.email = mail;
+  return query select u.id, u.name, u.status, u.id = fresh_id, u.email_verified_at is not null from users u where u.email = mail;
 end $function$;
+
+CREATE OR REPLACE FUNCTION svc.is_of_organization_alone(account uuid, org uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select not exists (select from partner_memberships m where m.user_id = account)
+    and not exists (select from organization_memberships m where m.user_id = account and m.org_id <> org)
+    and not exists (select from users u where u.id = account and u.platform_admin)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.is_proved(account uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (select from svc.users u where u.id = account and (u.email_verified_at is not null or u.status <> 'active'))
+    or exists (select from svc.sso_identities i where i.user_id = account)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.is_sso_member(account uuid, org uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  select exists (select from svc.organization_memberships m where m.user_id = account and m.org_id = org)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.is_unclaimed(account uuid)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $function$
+  with belonging as (
+    select m.user_id from svc.partner_memberships m where m.user_id = account
+    union all
+    select m.user_id from svc.organization_memberships m where m.user_id = account)
+  select exists (select from svc.users u where u.id = account and not u.platform_admin and (
+    (u.status = 'disabled' and not exists (select from belonging))
+    or (u.email_verified_at is null and (u.status = 'invited'
+      or (u.status = 'active' and (u.password_hash is null or not exists (select from belonging)))))))
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.issue_sso_code(code bytea, account uuid, provider uuid, browser bytea, second_factor boolean, second_factor_at timestamp with time zone, until timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  insert into sso_codes (code_hash, user_id, provider_id, browser_hash, mfa, mfa_at, expires_at)
+    values (code, account, provider, browser, second_factor, second_factor_at, until)
+$function$;
 
 CREATE OR REPLACE FUNCTION svc.issue_user_token(account uuid, for_purpose text, token bytea, at timestamp with time zone, until timestamp with time zone)
  RETURNS void
@@ -1284,7 +1964,7 @@ BEGIN ATOMIC
              m.created_at
             FROM (svc.partner_memberships m
               JOIN svc.partners p ON ((p.id = m.partner_id)))
-           WHERE ((m.user_id = load_caller.p_user) AND (p.status = ANY (ARRAY['pending'::text, 'active'::text])))
+           WHERE ((m.user_id = load_caller.p_user) AND (p.status = ANY (ARRAY['pending'::text, 'active'::text])) AND (m.founder OR svc.is_proved(load_caller.p_user)))
          UNION ALL
           SELECT 'organization'::text,
              m.partner_id,
@@ -1298,7 +1978,7 @@ BEGIN ATOMIC
             FROM ((svc.organization_memberships m
               JOIN svc.partners p ON ((p.id = m.partner_id)))
               JOIN svc.organizations o ON (((o.partner_id = m.partner_id) AND (o.id = m.org_id))))
-           WHERE ((m.user_id = load_caller.p_user) AND (p.status = ANY (ARRAY['pending'::text, 'active'::text])) AND (o.deleted_at IS NULL) AND (o.status = ANY (ARRAY['active'::text, 'trial'::text])))
+           WHERE ((m.user_id = load_caller.p_user) AND (p.status = ANY (ARRAY['pending'::text, 'active'::text])) AND svc.is_proved(load_caller.p_user) AND (o.deleted_at IS NULL) AND (o.status = ANY (ARRAY['active'::text, 'trial'::text])))
          ), chain AS (
           SELECT DISTINCT m.role_id AS holder,
              m.role_id
@@ -1347,6 +2027,32 @@ AS $function$
   where u.email = mail
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.mark_sso_challenge(token bytea, provider uuid)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update mfa_challenges c set sso_provider_id = provider where c.token_hash = token
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.mark_sso_session(family uuid, provider uuid, by_provider boolean, second_factor_at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  -- Held until the commit, so that whoever disables the provider ends this session as well, or it is not opened.
+  with held as materialized (select p.id from sso_providers p where p.id = provider and p.status = 'active' for share),
+  marked as (
+    update refresh_families f set sso_provider_id = held.id, sso_mfa = by_provider,
+      mfa_at = case when by_provider then second_factor_at else f.mfa_at end
+    from held where f.id = family returning 1)
+  select exists (select from marked)
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.note_api_key_uses(p_uses jsonb)
  RETURNS void
  LANGUAGE sql
@@ -1374,6 +2080,41 @@ BEGIN ATOMIC
    WHERE ((k.id = u.id) AND (k.generation = u.generation));
 END;
 
+CREATE OR REPLACE FUNCTION svc.note_founder()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET search_path TO 'svc', 'pg_temp'
+AS $function$
+begin
+  new.founder := new.founder
+    or exists (select from partners p where p.id = new.partner_id and p.created_at = new.created_at);
+  return new;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.note_sso_metadata(provider uuid, version integer, found jsonb, at timestamp with time zone)
+ RETURNS void
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  update sso_providers p set metadata = found, discovered_at = at where p.id = provider and p.config_version = version
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.open_challenge(account uuid, epoch integer, token bytea, at timestamp with time zone, until timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+begin
+  perform from users u where u.id = account and u.status = 'active' and u.auth_epoch = epoch for share;
+  if not found then return false; end if;
+  insert into mfa_challenges (token_hash, user_id, created_at, expires_at) values (token, account, at, until);
+  return true;
+end $function$;
+
 CREATE OR REPLACE FUNCTION svc.open_mfa_challenge(account uuid, token bytea, at timestamp with time zone, until timestamp with time zone)
  RETURNS void
  LANGUAGE sql
@@ -1399,6 +2140,10 @@ begin
   insert into refresh_families (id, user_id, partner_id, org_id, mfa, mfa_at, auth_epoch, created_at, expires_at)
     values (family, account, partner, org, second_factor, case when second_factor then at end, epoch, at, until);
   insert into refresh_tokens (token_hash, family_id, created_at, idle_expires_at) values (token, family, at, idle_until);
+  update refresh_families f set revoked_at = at, revoked_reason = 'too many logins'
+    where f.id in (select o.id from refresh_families o
+      where o.user_id = account and o.revoked_at is null and o.expires_at > at and o.id <> family
+      order by o.created_at desc, o.id desc offset 199);
   return query select epoch;
 end $function$;
 
@@ -1412,6 +2157,23 @@ AS $function$
   select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method is not null, u.mfa_method, u.phone_verified,
     right(u.phone_number, 4), u.last_login_at, u.password_changed_at, u.created_at, u.updated_at
   from users u where u.id = account
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.password_home(account uuid)
+ RETURNS TABLE(partner_id uuid, org_id uuid, demanded_by uuid)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with homes as (
+    select h.partner_id, h.org_id, h.place, h.org_id is not null and (svc.demands_sso(h.org_id) or exists (
+      select from svc.organization_memberships m where m.user_id = account and m.org_id = h.org_id and m.by_sso_alone)) as by_sso_alone
+    from svc.homes_of(account) h)
+  select h.partner_id, h.org_id, case when h.partner_id is null then (
+      select d.org_id from homes d where d.by_sso_alone order by d.place limit 1) end
+  from (select 1) one left join lateral (
+    select f.partner_id, f.org_id from homes f where not f.by_sso_alone order by f.place limit 1) h on true
 $function$;
 
 CREATE OR REPLACE FUNCTION svc.password_of(account uuid)
@@ -1434,6 +2196,40 @@ AS $function$
   select s.secret, s.recovery_codes from mfa_setups s where s.user_id = account and s.expires_at > at
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.provision_sso_account(account uuid, mail text, display text, at timestamp with time zone)
+ RETURNS boolean
+ LANGUAGE sql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  with made as (
+    insert into users (id, email, name, status, created_at, updated_at) values (account, mail, display, 'active', at, at)
+    on conflict (email) do nothing returning 1)
+  select exists (select from made)
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.read_invitation(token bytea, at timestamp with time zone)
+ RETURNS TABLE(id uuid, email text, name text, partner_id uuid, org_id uuid, tenant_name text, tenants text[], min_length integer, account uuid, account_status text)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select i.id, i.email, i.name, i.partner_id, i.org_id, coalesce(o.name, p.name),
+    array_remove(array[p.name, o.name], null),
+    (select coalesce(max(case when jsonb_typeof(s -> 'security' -> 'minLength') = 'number'
+        then least((s -> 'security' ->> 'minLength')::numeric, 256)::integer end), 0)
+      from unnest(array[p.settings, o.settings]) s),
+    case when not svc.is_unclaimed(u.id) then u.id end, u.status
+  from invitations i
+    join partners p on p.id = i.partner_id and p.status in ('pending', 'active')
+    left join organizations o on o.partner_id = i.partner_id and o.id = i.org_id
+    left join users u on u.email = i.email
+  where i.token_hash = token and i.expires_at > at and i.status = 'invited'
+    and (i.org_id is null or (o.deleted_at is null and o.status in ('active', 'trial')))
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.read_user_token(for_purpose text, token bytea, at timestamp with time zone)
  RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_method text, auth_epoch integer, platform_admin boolean, partner_id uuid, org_id uuid)
  LANGUAGE sql
@@ -1442,7 +2238,7 @@ CREATE OR REPLACE FUNCTION svc.read_user_token(for_purpose text, token bytea, at
  SET "app.scope" TO '"system"'
 AS $function$
   select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method, u.auth_epoch, u.platform_admin, h.partner_id, h.org_id
-  from user_tokens t join users u on u.id = t.user_id left join lateral svc.homes_of(u.id) h on h.place = 1
+  from user_tokens t join users u on u.id = t.user_id left join lateral svc.homes_of(u.id, true) h on h.place = 1
   where t.token_hash = token and t.purpose = for_purpose and t.expires_at > at
 $function$;
 
@@ -1549,9 +2345,12 @@ RETURN CASE WHEN ((jsonb_typeof(svc.scope()) = 'object'::text) AND (jsonb_typeof
 
 CREATE OR REPLACE FUNCTION svc.scope_partner()
  RETURNS uuid
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE PARALLEL RESTRICTED
-RETURN ((svc.scope() ->> 'partner'::text))::uuid;
+AS $function$
+begin
+  return (svc.scope() ->> 'partner')::uuid;
+end $function$;
 
 CREATE OR REPLACE FUNCTION svc.scope_partner_level()
  RETURNS boolean
@@ -1559,17 +2358,101 @@ CREATE OR REPLACE FUNCTION svc.scope_partner_level()
  STABLE PARALLEL RESTRICTED
 RETURN COALESCE(CASE WHEN (jsonb_typeof(svc.scope()) = 'object'::text) THEN ((svc.scope() -> 'partnerLevel'::text) = 'true'::jsonb) ELSE NULL::boolean END, false);
 
+CREATE OR REPLACE FUNCTION svc.scope_places()
+ RETURNS uuid[]
+ LANGUAGE plpgsql
+ STABLE PARALLEL RESTRICTED
+AS $function$
+begin
+  return svc.scope_orgs() || case when svc.scope_partner_level() then array[svc.scope_partner()] else '{}' end;
+end $function$;
+
 CREATE OR REPLACE FUNCTION svc.scope_system()
  RETURNS boolean
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE PARALLEL RESTRICTED
-RETURN COALESCE((current_setting('app.scope'::text, true) = '"system"'::text), false);
+AS $function$
+begin
+  return coalesce(current_setting('app.scope', true) = '"system"', false);
+end $function$;
 
 CREATE OR REPLACE FUNCTION svc.scope_whole_partner()
  RETURNS uuid
- LANGUAGE sql
+ LANGUAGE plpgsql
  STABLE PARALLEL RESTRICTED
-RETURN CASE WHEN ((svc.scope() ->> 'orgs'::text) = 'all'::text) THEN ((svc.scope() ->> 'partner'::text))::uuid ELSE NULL::uuid END;
+AS $function$
+declare s text := current_setting('app.scope', true);
+begin
+  if starts_with(s, '{"partner":"') and substring(s, 49) = '","orgs":"all"}' then
+    return substring(s, 13, 36)::uuid;
+  end if;
+  return case when svc.scope() ->> 'orgs' = 'all' then (svc.scope() ->> 'partner')::uuid end;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.seal_audit(p_most integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+declare
+  system constant uuid := '00000000-0000-0000-0000-000000000000';
+  chain record;
+  entry record;
+  last_seq bigint;
+  last_hash bytea;
+  next_hash bytea;
+  before bigint;
+  sealed integer := 0;
+begin
+  for chain in
+    select b.partner, array_agg(b.audit_id) as ids
+    from (select u.audit_id, coalesce(a.partner_id, system) as partner
+      from audit_unsealed u join audit_log a on a.id = u.audit_id order by u.audit_id limit p_most) b
+    group by b.partner
+  loop
+    continue when not pg_try_advisory_xact_lock(hashtextextended('svc.audit_seal ' || chain.partner, 0));
+    -- Statements of their own: they see what the leader before has committed.
+    select s.seq, s.hash into last_seq, last_hash from audit_seal s
+      where s.partner = chain.partner order by s.seq desc limit 1;
+    if not found then
+      last_seq := 0;
+      last_hash := decode(repeat('00', 32), 'hex');
+    end if;
+    before := last_seq;
+    for entry in
+      with taken as (delete from audit_unsealed u where u.audit_id = any (chain.ids) returning u.audit_id)
+      select a.id, svc.audit_text(a) as bytes from taken t join audit_log a on a.id = t.audit_id
+      where not exists (select from audit_seal s where s.audit_id = a.id) order by a.id
+    loop
+      next_hash := sha256('svc.audit.v1'::bytea || '\x00'::bytea || uuid_send(chain.partner) || int8send(last_seq + 1) || last_hash
+        || convert_to(entry.bytes, 'UTF8'));
+      insert into audit_seal (partner, seq, audit_id, hash)
+        select chain.partner, last_seq + 1, entry.id, next_hash
+        where last_seq = 0
+          or exists (select from audit_seal s where s.partner = chain.partner and s.seq = last_seq and s.hash = last_hash);
+      if not found then
+        raise exception 'the chain of % does not end as it did: seq %', chain.partner, last_seq;
+      end if;
+      last_seq := last_seq + 1;
+      last_hash := next_hash;
+    end loop;
+    if last_seq > before then
+      insert into audit_heads_owed (partner, seq, hash) values (chain.partner, last_seq, last_hash);
+      sealed := sealed + (last_seq - before);
+    end if;
+  end loop;
+  return sealed;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.sealed_under(sealed bytea)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE STRICT
+ SET search_path TO 'pg_catalog'
+AS $function$
+  select case when octet_length(sealed) >= 33 then encode(substring(sealed from 2 for 4), 'hex') end $function$;
 
 CREATE OR REPLACE FUNCTION svc.second_factor_of(account uuid)
  RETURNS TABLE(mfa_method text, totp_secret bytea, phone_number text, phone_verified boolean)
@@ -1651,6 +2534,57 @@ AS $function$
   where c.token_hash = token and c.expires_at > at and u.status = 'active'
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.sso_account(provider uuid, subject_said text, mail text)
+ RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, auth_epoch integer, mfa_method text, linked boolean, other_subject boolean, member boolean, wider boolean, proved boolean, has_password boolean)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+declare account uuid; by_subject boolean;
+begin
+  perform pg_advisory_xact_lock(hashtextextended('svc.sso.subject ' || provider || ' ' || subject_said, 0));
+  perform pg_advisory_xact_lock(hashtextextended('svc.sso.mail ' || mail, 0));
+  select i.user_id into account from sso_identities i where i.provider_id = provider and i.subject = subject_said;
+  by_subject := found;
+  if not found then select u.id into account from users u where u.email = mail; end if;
+  -- Neither disabled nor removed from here on: who does so waits for this row, or was before.
+  perform from users u where u.id = account for no key update;
+  return query
+    select u.id, u.email, u.name, u.avatar_url, u.status, u.auth_epoch, u.mfa_method, by_subject,
+      exists (select from sso_identities i where i.provider_id = provider and i.user_id = u.id and i.subject <> subject_said),
+      svc.is_sso_member(u.id, p.org_id),
+      u.platform_admin or exists (select from partner_memberships m where m.user_id = u.id),
+      u.email_verified_at is not null, u.password_hash is not null
+    from users u, sso_providers p where u.id = account and p.id = provider;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.sso_of_session(family uuid)
+ RETURNS TABLE(provider_id uuid, mfa boolean)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select f.sso_provider_id, f.sso_mfa from refresh_families f where f.id = family and f.sso_provider_id is not null
+$function$;
+
+CREATE OR REPLACE FUNCTION svc.sso_provider_of(org uuid)
+ RETURNS TABLE(id uuid, partner_id uuid, org_id uuid, name text, type text, issuer text, client_id text, client_secret bytea, scopes text, metadata jsonb, discovered_at timestamp with time zone, enforce_sso boolean, config_version integer)
+ LANGUAGE sql
+ STABLE SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+  select p.id, p.partner_id, p.org_id, p.name, p.type, p.issuer, p.client_id, p.client_secret, p.scopes, p.metadata,
+    p.discovered_at, p.enforce_sso, p.config_version
+  from sso_providers p
+    join organizations o on o.id = p.org_id and o.deleted_at is null and o.status in ('active', 'trial')
+    join partners t on t.id = p.partner_id and t.status in ('pending', 'active')
+  where p.org_id = org and p.status = 'active'
+$function$;
+
 CREATE OR REPLACE FUNCTION svc.store_successor(family uuid, used bytea, token bytea, at timestamp with time zone, idle_until timestamp with time zone, retry_key bytea, answer bytea)
  RETURNS void
  LANGUAGE sql
@@ -1665,6 +2599,34 @@ AS $function$
   update refresh_tokens t set retry_key_hash = retry_key, retry_answer = answer where t.token_hash = used;
 $function$;
 
+CREATE OR REPLACE FUNCTION svc.take_sso_login(state bytea, browser bytea, at timestamp with time zone)
+ RETURNS TABLE(outcome text, id uuid, sealed bytea, provider_id uuid, partner_id uuid, org_id uuid, issuer text, client_id text, client_secret bytea, scopes text, metadata jsonb, discovered_at timestamp with time zone, attribute_mapping jsonb, auto_provision boolean, default_role_id uuid, allowed_domains text[], trusts_idp_mfa boolean, config_version integer)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+declare taken sso_logins;
+begin
+  delete from sso_logins l where l.state_hash = state and l.browser_hash = browser returning l.* into taken;
+  return query
+    select case
+        when taken.id is null then 'foreign'
+        when taken.expires_at <= at then 'expired'
+        when p.id is null or p.status <> 'active' or o.id is null or t.id is null then 'gone'
+        when p.config_version <> taken.config_version then 'changed'
+        else 'taken' end,
+      taken.id, taken.sealed, p.id, p.partner_id, p.org_id, p.issuer, p.client_id, p.client_secret, p.scopes, p.metadata,
+      p.discovered_at, p.attribute_mapping, p.auto_provision, p.default_role_id, p.allowed_domains, p.trusts_idp_mfa, p.config_version
+    from (select coalesce(taken.provider_id, l.provider_id) as provider_id
+        from (select 1) one left join sso_logins l on l.state_hash = state and taken.id is null) login
+      left join sso_providers p on p.id = login.provider_id
+      left join organizations o on o.id = p.org_id and o.deleted_at is null and o.status in ('active', 'trial')
+      left join partners t on t.id = p.partner_id and t.status in ('pending', 'active')
+    where login.provider_id is not null;
+end $function$;
+
 CREATE OR REPLACE PROCEDURE svc.tenant_table(IN t regclass)
  LANGUAGE plpgsql
 AS $procedure$
@@ -1673,12 +2635,12 @@ begin
   execute format('alter table %s force row level security', t);
   execute format($p$create policy tenant on %s
     using (partner_id = (select svc.scope_whole_partner()) or (select svc.scope_system())
-      or (partner_id = (select svc.scope_partner()) and (org_id = any ((select svc.scope_orgs())::uuid[])
-        or (org_id is null and (select svc.scope_partner_level())))))$p$, t);
+      or (partner_id = (select svc.scope_partner())
+        and coalesce(org_id, partner_id) = any ((select svc.scope_places())::uuid[])))$p$, t);
 end $procedure$;
 
 CREATE OR REPLACE FUNCTION svc.try_mfa_challenge(token bytea, at timestamp with time zone, most integer)
- RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_method text, totp_secret bytea, sms_code_hash bytea, auth_epoch integer, platform_admin boolean, partner_id uuid, org_id uuid)
+ RETURNS TABLE(id uuid, email text, name text, avatar_url text, status text, mfa_method text, totp_secret bytea, sms_code_hash bytea, auth_epoch integer, platform_admin boolean, partner_id uuid, org_id uuid, invite_hash bytea)
  LANGUAGE plpgsql
  SECURITY DEFINER
  SET search_path TO 'svc', 'pg_temp'
@@ -1693,7 +2655,8 @@ begin
   if tried.user_id is null then return; end if;
   return query
     select u.id, u.email, u.name, u.avatar_url, u.status, u.mfa_method, u.totp_secret,
-      case when tried.sms_expires_at > at then tried.sms_code_hash end, u.auth_epoch, u.platform_admin, h.partner_id, h.org_id
+      case when tried.sms_expires_at > at then tried.sms_code_hash end, u.auth_epoch, u.platform_admin, h.partner_id, h.org_id,
+      tried.invite_hash
     from users u left join lateral svc.homes_of(u.id) h on h.place = 1
     where u.id = tried.user_id;
 end $function$;
@@ -1746,6 +2709,30 @@ begin
       when k.max_usage is not null and k.usage_count >= k.max_usage then 'exhausted'
       else 'organization inactive' end
     from (values (1)) one (row) left join enrollment_keys k on k.key_hash = hash;
+end $function$;
+
+CREATE OR REPLACE FUNCTION svc.use_enrollment_key_of_device(hash bytea, device_key bytea)
+ RETURNS TABLE(key_id uuid, partner_id uuid, org_id uuid, site_id uuid, refusal text)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+begin
+  -- Behind whoever uses the key now: that may be the same device.
+  perform from enrollment_keys k where k.key_hash = hash for no key update;
+  return query
+    select k.id, k.partner_id, k.org_id, k.site_id, null::text
+    from enrollment_keys k
+    join organizations o on o.id = k.org_id and o.deleted_at is null and o.status in ('active', 'trial')
+    join partners p on p.id = k.partner_id and p.status in ('pending', 'active')
+    join devices d on d.partner_id = k.partner_id and d.org_id = k.org_id and d.public_key = device_key
+      and d.enrollment_key_id = k.id and d.lifecycle = 'active'
+    join device_presence s on s.device_id = d.id and s.last_seen_at is null
+    where k.key_hash = hash and k.revoked_at is null and k.expires_at > now();
+  if found then return; end if;
+  return query select u.key_id, u.partner_id, u.org_id, u.site_id, u.refusal from use_enrollment_key(hash) u;
 end $function$;
 
 CREATE OR REPLACE FUNCTION svc.use_phone_code(account uuid, hash bytea)
@@ -1819,6 +2806,25 @@ begin
       family.expires_at, presented.retry_answer, family.partner_id, family.org_id;
 end $function$;
 
+CREATE OR REPLACE FUNCTION svc.use_sso_code(code bytea, browser bytea, at timestamp with time zone)
+ RETURNS TABLE(id uuid, email text, name text, avatar_url text, auth_epoch integer, mfa_method text, partner_id uuid, org_id uuid, provider_id uuid, mfa boolean, mfa_at timestamp with time zone)
+ LANGUAGE plpgsql
+ SECURITY DEFINER
+ SET search_path TO 'svc', 'pg_temp'
+ SET "app.scope" TO '"system"'
+AS $function$
+#variable_conflict use_column
+begin
+  perform svc.hold_sso_provider(c.provider_id) from sso_codes c where c.code_hash = code and c.browser_hash = browser;
+  return query
+    with used as (
+      delete from sso_codes c where c.code_hash = code and c.browser_hash = browser and c.expires_at > at returning c.*)
+    select u.id, u.email, u.name, u.avatar_url, u.auth_epoch, u.mfa_method, p.partner_id, p.org_id, p.id, c.mfa, c.mfa_at
+    from used c join users u on u.id = c.user_id and u.status = 'active'
+      join sso_providers p on p.id = c.provider_id and p.status = 'active'
+      join lateral svc.homes_of(u.id) h on h.org_id = p.org_id;
+end $function$;
+
 CREATE OR REPLACE FUNCTION svc.use_totp_step(account uuid, step bigint)
  RETURNS boolean
  LANGUAGE sql
@@ -1846,6 +2852,24 @@ AS $function$
   update users u set email_verified_at = coalesce(u.email_verified_at, at) from used where u.id = used.user_id
   returning u.id
 $function$;
+
+CREATE OR REPLACE FUNCTION svc.words_of(p_text text)
+ RETURNS text[]
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN ARRAY(SELECT DISTINCT "left"(w.word, 64) AS "left" FROM regexp_split_to_table(lower(words_of.p_text), '[\u0001-\u002f\u003a-\u0060\u007b-\u007f]+'::text) w(word) WHERE (w.word <> ''::text) LIMIT 100);
+
+CREATE OR REPLACE FUNCTION svc.words_of_audit(a svc.audit_log)
+ RETURNS tsvector
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN array_to_tsvector(array_remove((ARRAY[('p:'::text || (a).partner_id), ('o:'::text || COALESCE(((a).org_id)::text, '-'::text)), ('u:'::text || (a).actor_id), ('e:'::text || "left"(lower((a).actor_email), 255)), ('a:'::text || "left"(lower((a).action), 255)), ('t:'::text || "left"(lower((a).resource_type), 255)), ('i:'::text || (a).resource_id), ('n:'::text || "left"(lower((a).resource_name), 255)), ('r:'::text || (a).result)] || svc.words_of(concat_ws(' '::text, (a).action, (a).resource_type, (a).resource_name, (a).actor_email, "left"((SELECT string_agg((d.value #>> '{}'::text[]), ' '::text) AS string_agg FROM jsonb_path_query((words_of_audit.a).details, 'strict $.**?(@.type() == "string")'::jsonpath) d(value)), 2000)))), NULL::text));
+
+CREATE OR REPLACE FUNCTION svc.words_query(p_text text)
+ RETURNS tsquery
+ LANGUAGE sql
+ IMMUTABLE PARALLEL SAFE
+RETURN (SELECT (string_agg((((''''::text || "left"(w.part[1], 64)) || ''''::text) || CASE WHEN ((w.part[2] = '*'::text) AND (length(w.part[1]) >= 3)) THEN ':*'::text ELSE ''::text END), ' & '::text))::tsquery AS string_agg FROM regexp_matches(lower(words_query.p_text), '([^\u0001-\u002f\u003a-\u0060\u007b-\u007f]+)(\*?)'::text, 'g'::text) w(part));
 
 CREATE OR REPLACE FUNCTION svc.write_audit(p_row jsonb)
  RETURNS void
@@ -1876,28 +2900,41 @@ END;
 
 -- grants
 
+grant insert, select, update on svc.access_review_items to svc_app;
+grant delete, insert, select, update on svc.access_review_items to svc_worker;
+grant insert, select, update on svc.access_reviews to svc_app;
+grant delete, insert, select, update on svc.access_reviews to svc_worker;
 grant insert, update on svc.api_keys to svc_app;
 grant delete, insert, select, update on svc.api_keys to svc_worker;
-grant insert, select on svc.audit_log to svc_app;
-grant insert, select on svc.audit_log to svc_worker;
+grant delete, select on svc.audit_heads_owed to svc_worker;
+grant select on svc.audit_log to svc_app;
+grant select on svc.audit_log to svc_worker;
+grant select on svc.audit_seal to svc_worker;
+grant select on svc.audit_unsealed to svc_worker;
+grant select on svc.base_backup to svc_worker;
 grant insert, select, update on svc.commands to svc_app;
 grant delete, insert, select, update on svc.commands to svc_worker;
 grant select on svc.database_lives to svc_app;
 grant insert, select on svc.database_lives to svc_worker;
 grant select on svc.device_disks to svc_app;
 grant delete, insert, select, update on svc.device_disks to svc_worker;
-grant select on svc.device_group_members to svc_app;
+grant insert, select on svc.device_group_log to svc_app;
+grant delete, insert, select, update on svc.device_group_log to svc_worker;
+grant delete, insert, select on svc.device_group_members to svc_app;
 grant delete, insert, select, update on svc.device_group_members to svc_worker;
-grant select on svc.device_groups to svc_app;
+grant delete, insert, select, update on svc.device_groups to svc_app;
 grant delete, insert, select, update on svc.device_groups to svc_worker;
 grant insert, select on svc.device_hardware to svc_app;
 grant delete, insert, select, update on svc.device_hardware to svc_worker;
+grant delete on svc.device_instances to svc_app;
+grant delete, insert, select, update on svc.device_instances to svc_worker;
 grant select on svc.device_inventory to svc_app;
 grant delete, insert, select, update on svc.device_inventory to svc_worker;
 grant select on svc.device_network_interfaces to svc_app;
 grant delete, insert, select, update on svc.device_network_interfaces to svc_worker;
 grant select on svc.device_networks to svc_app;
 grant delete, insert, select, update on svc.device_networks to svc_worker;
+grant delete, insert, select on svc.device_past_tokens to svc_worker;
 grant insert, select on svc.device_presence to svc_app;
 grant delete, insert, select, update on svc.device_presence to svc_worker;
 grant select on svc.device_software to svc_app;
@@ -1913,6 +2950,7 @@ grant select on svc.gateway_nodes to svc_app;
 grant delete, insert, select, update on svc.gateway_nodes to svc_worker;
 grant insert, select, update on svc.idempotency to svc_app;
 grant delete, select on svc.idempotency to svc_worker;
+grant delete, insert, update on svc.invitations to svc_app;
 grant delete, insert, select, update on svc.job_pools to svc_worker;
 grant insert, select, update on svc.job_tasks to svc_worker;
 grant delete, select on svc.mfa_challenges to svc_worker;
@@ -1947,50 +2985,83 @@ grant delete, insert, select, update on svc.schedule_entries to svc_worker;
 grant select on svc.schedule_runs to svc_app;
 grant delete, insert, select on svc.schedule_runs to svc_worker;
 grant delete, insert, select, update on svc.schedules to svc_worker;
+grant delete, insert, select, update on svc.sealing_key_holders to svc_worker;
 grant insert, select on svc.sealing_keys to svc_worker;
 grant select, update on svc.shard_leases to svc_worker;
 grant delete, insert, select, update on svc.sites to svc_app;
 grant delete, insert, select, update on svc.sites to svc_worker;
+grant delete, select on svc.sso_codes to svc_worker;
+grant delete, insert, select, update on svc.sso_identities to svc_app;
+grant delete, insert, select, update on svc.sso_identities to svc_worker;
+grant delete, select on svc.sso_logins to svc_worker;
+grant delete, insert, update on svc.sso_providers to svc_app;
+grant delete, insert, select, update on svc.sso_providers to svc_worker;
 grant delete, select on svc.user_tokens to svc_worker;
 grant insert, select, update on svc.users to svc_worker;
 grant delete, insert, select, update on svc.workers to svc_worker;
 grant select (id, partner_id, org_id, member_org, name, prefix, scopes, rate_limit, ip_allowlist, expires_at, revoked_at, generation, usage_count, last_used_at, created_by, created_at, updated_at) on svc.api_keys to svc_app;
 grant update (told_at) on svc.database_lives to svc_app;
-grant update (config_version) on svc.device_presence to svc_app;
-grant select (id, partner_id, org_id, site_id, hostname, hostname_key, display_name, os_type, os_name, os_version, os_build, architecture, agent_version, helper_version, watchdog_version, device_role, tags, custom_fields, auto_update_enabled, is_virtual, virtualization_platform, boot_id, pending_reboot, last_user, last_seen_ip, enrollment_ip, enrollment_key_id, enrolled_at, enrolled_rank, lifecycle, connectivity, activity, in_maintenance, status, offline_seen_at, last_seen_rank, main_agent_silent_since, watchdog_status, decommissioned_at, credential_version, token_issued_at, created_at, updated_at) on svc.devices to svc_app;
+grant select (device_id, partner_id, org_id) on svc.device_instances to svc_app;
+grant update (org_id, config_version) on svc.device_presence to svc_app;
+grant select (id, partner_id, org_id, site_id, hostname, hostname_key, display_name, os_type, os_name, os_version, os_build, architecture, agent_version, helper_version, watchdog_version, device_role, tags, custom_fields, auto_update_enabled, is_virtual, virtualization_platform, boot_id, pending_reboot, last_user, last_seen_ip, enrollment_ip, enrollment_key_id, enrolled_at, enrolled_rank, lifecycle, connectivity, activity, in_maintenance, status, offline_seen_at, last_seen_rank, main_agent_silent_since, watchdog_status, decommissioned_at, credential_version, token_issued_at, created_at, updated_at, flapping_since, quarantined_at, quarantine_reason) on svc.devices to svc_app;
 grant select (id, partner_id, org_id, site_id, name, max_usage, usage_count, expires_at, revoked_at, created_by, created_at) on svc.enrollment_keys to svc_app;
+grant select (id, partner_id, org_id, email, name, status, role_id, org_access, org_ids, site_ids, device_group_ids, expires_at, created_at, updated_at) on svc.invitations to svc_app;
 grant update (is_latest) on svc.release_assets to svc_app;
 grant update (is_latest) on svc.release_assets to svc_worker;
+grant select (sealed_under) on svc.sso_logins to svc_worker;
+grant select (id, partner_id, org_id, name, type, status, issuer, client_id, scopes, attribute_mapping, metadata, discovered_at, auto_provision, default_role_id, allowed_domains, enforce_sso, trusts_idp_mfa, config_version, created_by, created_at, updated_at) on svc.sso_providers to svc_app;
+grant select (id, org_id, client_secret, client_secret_under), update (client_secret) on svc.sso_providers to svc_worker;
 grant select (id, email, name, status, avatar_url, password_changed_at, phone_number, phone_verified, mfa_method, last_login_at, created_at, updated_at, email_verified_at) on svc.users to svc_app;
+grant execute on routine svc.accept_invitation(bytea,uuid,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.accept_sso_invitation(uuid,uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.activate_account(uuid,timestamp with time zone) to svc_app;
+grant execute on routine svc.audit_among(uuid[],tsquery) to svc_app;
+grant execute on routine svc.audit_matches(tsquery,integer) to svc_app;
+grant execute on routine svc.await_invitation(bytea,bytea) to svc_app;
 grant execute on routine svc.begin_mfa_setup(uuid,bytea,bytea,bytea[],timestamp with time zone) to svc_app;
 grant execute on routine svc.begin_phone_check(uuid,text,bytea,timestamp with time zone) to svc_app;
+grant execute on routine svc.begin_sso_login(uuid,uuid,integer,bytea,bytea,bytea,timestamp with time zone) to svc_app;
+grant execute on routine svc.challenge_home(bytea,uuid) to svc_app;
 grant execute on routine svc.change_account(uuid,uuid,uuid,text,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.change_own_profile(uuid,text,text,boolean,timestamp with time zone) to svc_app;
 grant execute on routine svc.change_password(uuid,text,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.close_mfa_challenge(bytea) to svc_app;
 grant execute on routine svc.confirm_mfa_setup(uuid,bytea,bigint,timestamp with time zone) to svc_app;
 grant execute on routine svc.database_identity() to svc_worker;
+grant execute on routine svc.device_of_key(uuid,bytea) to svc_app;
 grant execute on routine svc.devices_of_partner(uuid) to svc_app;
 grant execute on routine svc.disable_second_factor(uuid,timestamp with time zone) to svc_app;
 grant execute on routine svc.enable_sms_factor(uuid,bytea[],timestamp with time zone) to svc_app;
 grant execute on routine svc.end_membership_sessions(uuid,uuid,uuid,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.end_password_sessions(uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.end_sessions(uuid,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.end_sso_sessions(uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.end_tenant_sessions(uuid,uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_app;
 grant execute on routine svc.enqueue(text,jsonb,text,timestamp with time zone,text,integer) to svc_worker;
+grant execute on routine svc.hold_password_login(uuid) to svc_app;
 grant execute on routine svc.invite_account(uuid,text,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.is_of_organization_alone(uuid,uuid) to svc_app;
+grant execute on routine svc.issue_sso_code(bytea,uuid,uuid,bytea,boolean,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.issue_user_token(uuid,text,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.issue_user_token(uuid,text,bytea,timestamp with time zone,timestamp with time zone) to svc_worker;
 grant execute on routine svc.load_api_key(bytea) to svc_app;
 grant execute on routine svc.load_caller(uuid) to svc_app;
 grant execute on routine svc.login_account(text) to svc_app;
+grant execute on routine svc.mark_sso_challenge(bytea,uuid) to svc_app;
+grant execute on routine svc.mark_sso_session(uuid,uuid,boolean,timestamp with time zone) to svc_app;
 grant execute on routine svc.note_api_key_uses(jsonb) to svc_app;
+grant execute on routine svc.note_sso_metadata(uuid,integer,jsonb,timestamp with time zone) to svc_app;
+grant execute on routine svc.open_challenge(uuid,integer,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.open_mfa_challenge(uuid,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.open_session(uuid,integer,uuid,uuid,uuid,bytea,boolean,timestamp with time zone,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.own_account(uuid) to svc_app;
+grant execute on routine svc.password_home(uuid) to svc_app;
+grant execute on routine svc.password_home(uuid) to svc_worker;
 grant execute on routine svc.password_of(uuid) to svc_app;
 grant execute on routine svc.pending_mfa_setup(uuid,timestamp with time zone) to svc_app;
+grant execute on routine svc.provision_sso_account(uuid,text,text,timestamp with time zone) to svc_app;
+grant execute on routine svc.read_invitation(bytea,timestamp with time zone) to svc_app;
 grant execute on routine svc.read_user_token(text,bytea,timestamp with time zone) to svc_app;
 grant execute on routine svc.register_account(uuid,text,text,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.register_partner(uuid,text,text,timestamp with time zone) to svc_app;
@@ -2007,24 +3078,38 @@ grant execute on routine svc.scope_partner() to svc_app;
 grant execute on routine svc.scope_partner() to svc_worker;
 grant execute on routine svc.scope_partner_level() to svc_app;
 grant execute on routine svc.scope_partner_level() to svc_worker;
+grant execute on routine svc.scope_places() to svc_app;
+grant execute on routine svc.scope_places() to svc_worker;
 grant execute on routine svc.scope_system() to svc_app;
 grant execute on routine svc.scope_system() to svc_worker;
 grant execute on routine svc.scope_whole_partner() to svc_app;
 grant execute on routine svc.scope_whole_partner() to svc_worker;
+grant execute on routine svc.seal_audit(integer) to svc_worker;
+grant execute on routine svc.sealed_under(bytea) to svc_app;
+grant execute on routine svc.sealed_under(bytea) to svc_worker;
 grant execute on routine svc.second_factor_of(uuid) to svc_app;
 grant execute on routine svc.security_of(uuid) to svc_app;
 grant execute on routine svc.set_challenge_code(bytea,bytea,timestamp with time zone,timestamp with time zone) to svc_app;
 grant execute on routine svc.set_password(uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.set_phone(uuid,text,timestamp with time zone) to svc_app;
 grant execute on routine svc.sms_challenge(bytea,timestamp with time zone) to svc_app;
+grant execute on routine svc.sso_account(uuid,text,text) to svc_app;
+grant execute on routine svc.sso_of_session(uuid) to svc_app;
+grant execute on routine svc.sso_provider_of(uuid) to svc_app;
 grant execute on routine svc.store_successor(uuid,bytea,bytea,timestamp with time zone,timestamp with time zone,bytea,bytea) to svc_app;
+grant execute on routine svc.take_sso_login(bytea,bytea,timestamp with time zone) to svc_app;
 grant execute on routine svc.try_mfa_challenge(bytea,timestamp with time zone,integer) to svc_app;
 grant execute on routine svc.try_phone_code(uuid,timestamp with time zone,integer) to svc_app;
 grant execute on routine svc.upgrade_password_hash(uuid,text,text) to svc_app;
 grant execute on routine svc.use_enrollment_key(bytea) to svc_app;
+grant execute on routine svc.use_enrollment_key_of_device(bytea,bytea) to svc_app;
 grant execute on routine svc.use_phone_code(uuid,bytea) to svc_app;
 grant execute on routine svc.use_recovery_code(uuid,bytea) to svc_app;
 grant execute on routine svc.use_refresh_token(bytea,bytea,timestamp with time zone,interval,interval) to svc_app;
+grant execute on routine svc.use_sso_code(bytea,bytea,timestamp with time zone) to svc_app;
 grant execute on routine svc.use_totp_step(uuid,bigint) to svc_app;
 grant execute on routine svc.use_user_token(text,bytea,timestamp with time zone) to svc_app;
+grant execute on routine svc.words_of(text) to svc_app;
+grant execute on routine svc.words_query(text) to svc_app;
 grant execute on routine svc.write_audit(jsonb) to svc_app;
+grant execute on routine svc.write_audit(jsonb) to svc_worker;

@@ -1,3 +1,4 @@
+import { tellDead } from '../engines/status/tell-dead.ts'
 import { answerCheckIns, type UpdatePorts } from '../engines/updates/offer.ts'
 import { deliver, type Outlet, supersede } from '../engines/work/deliver.ts'
 import { tellFinished } from '../engines/work/hints.ts'
@@ -10,14 +11,22 @@ import type { Outcome } from './apply.ts'
  * what is owed and what is new. All of it may be lost: agents say again what was not acknowledged, and what is owed is offered again.
  */
 export async function answer(db: WorkerDb, ports: OfferPorts & UpdatePorts, outcome: Outcome): Promise<void> {
-  const { reports, inventories, refused, reachable, checkIns } = outcome
+  const { reports, inventories, refused, reachable, checkIns, staged, quarantined } = outcome
+  for (const { command, said, became, via } of reports.trailed)
+    ports.trail.reported(command, said, became, via)
   await Promise.all([
     ...reports.acknowledge.map(({ from, commandId }) =>
       deliver(ports.bus, from, { resultAck: { commandId } }),
     ),
     ...reports.stop.map(({ from, commandId }) => deliver(ports.bus, from, { commandCancel: { commandId } })),
     ...inventories.map(({ from, kind, hash }) => deliver(ports.bus, from, { inventoryAck: { kind, hash } })),
+    ...staged.map(({ from, tokenSha256 }) => deliver(ports.bus, from, { credentialStaged: { tokenSha256 } })),
     ...refused.map((one) => evict(ports.bus, one)),
+    ...quarantined.map(({ dead }) => tellDead(ports.bus, dead, 'QUARANTINED')),
+    tellFinished(
+      ports.bus,
+      quarantined.flatMap(({ withdrawn }) => withdrawn),
+    ),
     tellFinished(ports.bus, reports.finished),
   ])
   await Promise.all([offerOwed(db, ports, reachable), answerCheckIns(db, ports, checkIns)])

@@ -17,6 +17,7 @@ export function deviceSeen(presence: Presence, item: Item): void {
   // The watchdog's life is its own: it says nothing about the agent's.
   if (heartbeat.role === svc.v1.AgentRole.WATCHDOG) {
     presence.reported.watchdogVersion = text(heartbeat.watchdogVersion)
+    presence.watchdogMs = Math.max(presence.watchdogMs ?? 0, item.receivedAtMs)
     return
   }
   heard(presence, item, {

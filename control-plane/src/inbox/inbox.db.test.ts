@@ -268,6 +268,38 @@ test('watermarks move with the batch, and a gap starts listening anew', async ()
   expect((await marks())[0]?.['through']).toBe(0)
 })
 
+test('a batch waits for a device before it locks its commands, as whoever takes the device out of service does', async () => {
+  const id = await one({ epoch: 7, node: 'n1' })
+  const { id: command } =
+    (await db.tx((tx) =>
+      send(tx, { deviceId: id, type: 'refresh_inventory', args: {}, issuedBy: 'system' }),
+    )) ?? {}
+  const inventory = {
+    hash: Buffer.alloc(32, 1),
+    collectedAtMs: Date.now(),
+    os: { hostname: 'renamed', name: 'Debian', version: '12' },
+  }
+  let handled: Promise<void> | undefined
+  const locked = await sql.begin(async (other) => {
+    await other`select 1 from devices where id = ${id} for no key update`
+    handled = handle(
+      up(item.ack(id, 7, command ?? ''), item.result(id, 7, command ?? ''), item.inventory(id, 7, inventory)),
+    )
+    const [{ pid } = { pid: 0 }] = await other<{ pid: number }[]>`select pg_backend_pid() as pid`
+    await expect
+      .poll(() => sql`select 1 from pg_stat_activity where ${pid} = any (pg_blocking_pids(pid))`, {
+        timeout: 20_000,
+      })
+      .toHaveLength(1)
+    return other`select id from commands where id = ${command ?? ''} for update nowait`
+  })
+  expect(locked).toHaveLength(1)
+  await handled
+  expect(await sql`select status from commands where id = ${command ?? ''}`).toEqual([
+    { status: 'succeeded' },
+  ])
+})
+
 test('a heartbeat fetches what is owed, a result is acknowledged and makes room', async () => {
   const id = await one({ epoch: 7, node: 'n1' })
   for (let i = 0; i < 3; i++) {

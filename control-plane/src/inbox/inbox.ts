@@ -1,5 +1,7 @@
 import type { svc } from '@svc/proto'
+import type { SecurityLog } from '@svc/proto/log'
 import { type Bus, type Entry, shardOf } from '@svc/proto/bus'
+import { twoAgents } from '../engines/identity/watch.ts'
 import type { UpdatePorts } from '../engines/updates/offer.ts'
 import type { OfferPorts } from '../engines/work/offer.ts'
 import type { WorkerDb } from '../kernel/db.ts'
@@ -23,6 +25,12 @@ export interface InboxDeps {
   ports: OfferPorts & UpdatePorts & { config: { pipeline: Pipeline } }
   log: Log
   counters: Counters
+  security: SecurityLog
+  /**
+   * guards that a proof takes away: `epochs`, without which what is said on an epoch that is over counts, too; `copies`, without which
+   * two agents may take turns as one device for ever
+   */
+  without?: ReadonlySet<string>
 }
 
 /** What reads the up-streams needs the whole bus. */
@@ -85,6 +93,7 @@ async function applyOrSplit(deps: InboxDeps, work: Work): Promise<void> {
   try {
     const outcome = await commit(deps, work)
     count(deps, work, outcome)
+    tellCopies(deps, outcome)
     await answerSafely(deps, outcome)
   } catch (error) {
     if (failureOf(error) !== 'poison' || work.items.length === 0) throw error
@@ -96,11 +105,15 @@ async function applyOrSplit(deps: InboxDeps, work: Work): Promise<void> {
   }
 }
 
-async function commit({ db, ports }: InboxDeps, { lease, ...batch }: Work): Promise<Outcome> {
+function tellCopies({ security }: InboxDeps, { quarantined }: Outcome): void {
+  for (const { deviceId } of quarantined) security('device.quarantined', twoAgents, { deviceId })
+}
+
+async function commit({ db, ports, without }: InboxDeps, { lease, ...batch }: Work): Promise<Outcome> {
   for (let attempt = 1; ; attempt++) {
     try {
       return await db.tx(async (tx) => {
-        const apply = () => applyBatch(tx, batch, ports.config.pipeline)
+        const apply = () => applyBatch(tx, batch, ports.config.pipeline, without)
         if (!lease) return apply()
         const [, outcome] = await together(holdLease(tx, lease), apply())
         return outcome
@@ -131,9 +144,14 @@ async function answerSafely({ db, ports, log }: InboxDeps, outcome: Outcome): Pr
   }
 }
 
-function count({ counters }: InboxDeps, work: Work, outcome: Outcome): void {
+function count({ counters, security }: InboxDeps, work: Work, outcome: Outcome): void {
   for (const item of work.items) counters.item(item.up.body ?? 'unknown')
+  if (work.items.length > 0)
+    counters.committed((Date.now() - Math.min(...work.items.map((item) => item.receivedAtMs))) / 1_000)
+  counters.commands(outcome.reports)
   for (const [name, number] of Object.entries(outcome.reports.counts)) counters.reports(name, number)
+  for (const one of outcome.reports.disowned)
+    security('command.disowned', 'a device was sent what nobody had signed for it', one)
   for (const { epoch } of outcome.refused)
     counters.refused(epoch === undefined ? 'unknown_device' : 'superseded')
 }

@@ -2,6 +2,7 @@ import type { Contact, Reported } from '../engines/status/contact.ts'
 import type { CheckIn } from '../engines/updates/offer.ts'
 import { plainArray, textArray } from '../db/array-literal.ts'
 import type { Db } from '../kernel/tenancy.ts'
+import type { Pipeline } from '../pipeline.ts'
 import type { Item } from './item.ts'
 
 /** What one batch says about one device's connection, folded: as if it had been said in one breath. */
@@ -14,6 +15,16 @@ export interface Presence {
   /** the node of the last item, whatever it said: where a refusal goes */
   from: string
   seenMs: number | undefined
+  /** connections that it opened, those on lower epochs too */
+  connects: number
+  /** one on this epoch is among them */
+  connected: boolean
+  /** when its watchdog was heard, whoever's connection that came on */
+  watchdogMs: number | undefined
+  /** something was said that is not the watchdog's alone: of the connection, or by the agent */
+  said: boolean
+  /** this connection is the watchdog's own */
+  watchdogs: boolean
   /** when the last of it came */
   atMs: number
   triggers: ('seen' | 'left')[]
@@ -36,7 +47,7 @@ export function foldPresence(
     if (!read) continue
     const known = byDevice.get(item.deviceId)
     if (known && item.epoch < known.epoch) continue
-    const presence = known && known.epoch === item.epoch ? known : opening(item)
+    const presence = known && known.epoch === item.epoch ? known : opening(item, known?.connects ?? 0)
     presence.from = item.node
     presence.atMs = Math.max(presence.atMs, item.receivedAtMs)
     byDevice.set(item.deviceId, presence)
@@ -45,12 +56,17 @@ export function foldPresence(
   return [...byDevice.values()].sort((a, b) => (a.deviceId < b.deviceId ? -1 : 1))
 }
 
-const opening = ({ deviceId, epoch, node, receivedAtMs }: Item): Presence => ({
+const opening = ({ deviceId, epoch, node, receivedAtMs }: Item, connects: number): Presence => ({
   deviceId,
   epoch,
   node,
   from: node,
   seenMs: undefined,
+  connects,
+  connected: false,
+  watchdogMs: undefined,
+  said: false,
+  watchdogs: false,
   atMs: receivedAtMs,
   triggers: [],
   metrics: {},
@@ -60,22 +76,49 @@ const opening = ({ deviceId, epoch, node, receivedAtMs }: Item): Presence => ({
 
 /** Notes contact: the server heard from the device on this connection. */
 export function heard(presence: Presence, item: Item, reported: Reported): void {
+  presence.said = true
   presence.seenMs = Math.max(presence.seenMs ?? 0, item.receivedAtMs)
   if (presence.triggers.at(-1) !== 'seen') presence.triggers.push('seen')
   presence.reported = { ...presence.reported, ...reported }
 }
 
+/** What is known of a device that was written. */
+export interface Written {
+  /** of the configuration that it is to have */
+  configVersion: number
+  /** it comes and goes */
+  flapping: boolean
+}
+
 /**
  * Writes presence rows where the epoch is not below what is stored; time only moves forward, and not beyond the database's own.
- * Returns the devices that it was written for, with the version of the configuration that each is to have.
+ * Returns the devices that it was written for.
  *
  * What a gateway handed to a stream that then stood still may be read after what it carried up itself later, and everything may be
  * read twice. So what is said on the stored epoch counts only as long as that connection has not ended, and, unless it is that end,
  * only if it is not older than the last contact.
+ *
+ * @param fenced as of the inbox
  */
-export async function writePresence(db: Db, all: readonly Presence[]): Promise<Map<string, number>> {
-  const rows = await db.rows<{ deviceId: string; configVersion: number }>`
+export async function writePresence(
+  db: Db,
+  all: readonly Presence[],
+  { flapWithinMs, flapAfter }: Pick<Pipeline, 'flapWithinMs' | 'flapAfter'>,
+  fenced = true,
+): Promise<Map<string, Written>> {
+  const counts = fenced
+    ? db.sql`(p.epoch < b.epoch or (p.epoch = b.epoch and p.node is not null
+      and (b.node is null or p.last_seen_at is null or to_timestamp(b.at) >= p.last_seen_at)))`
+    : db.sql`true`
+  // Said again, it is no other connection. Those that came long ago count no more.
+  const isNew = db.sql`b.connects > 0 and p.epoch < b.epoch`
+  const goesOn = db.sql`case when p.reconnects < ${flapAfter} then p.reconnects_since else p.reconnected_at end
+    > now() - make_interval(secs => ${flapWithinMs / 1000}::float8)`
+  const rows = await db.rows<Written & { deviceId: string }>`
     update device_presence p set epoch = b.epoch, node = b.node,
+      reconnects = case when not (${isNew}) then p.reconnects when ${goesOn} then p.reconnects + b.connects else b.connects end,
+      reconnects_since = case when not (${isNew}) or ${goesOn} then p.reconnects_since else now() end,
+      reconnected_at = case when ${isNew} then now() else p.reconnected_at end,
       last_seen_at = case when b.seen is null then p.last_seen_at
         else greatest(p.last_seen_at, least(to_timestamp(b.seen), now())) end,
       cpu_percent = coalesce(b.cpu, p.cpu_percent), ram_percent = coalesce(b.ram, p.ram_percent),
@@ -85,12 +128,12 @@ export async function writePresence(db: Db, all: readonly Presence[]): Promise<M
       ${plainArray(all.map((p) => p.seenMs && p.seenMs / 1000))}::float8[],
       ${plainArray(all.map((p) => p.atMs / 1000))}::float8[],
       ${plainArray(all.map((p) => p.metrics.cpu))}::real[], ${plainArray(all.map((p) => p.metrics.ram))}::real[],
-      ${plainArray(all.map((p) => p.metrics.disk))}::real[], ${plainArray(all.map((p) => p.metrics.uptime))}::bigint[])
-      as b (id, epoch, node, seen, at, cpu, ram, disk, uptime)
-    where p.device_id = b.id and (p.epoch < b.epoch or (p.epoch = b.epoch and p.node is not null
-      and (b.node is null or p.last_seen_at is null or to_timestamp(b.at) >= p.last_seen_at)))
-    returning p.device_id, p.config_version`
-  return new Map(rows.map((row) => [row.deviceId, row.configVersion]))
+      ${plainArray(all.map((p) => p.metrics.disk))}::real[], ${plainArray(all.map((p) => p.metrics.uptime))}::bigint[],
+      ${plainArray(all.map((p) => p.connects))}::int[])
+      as b (id, epoch, node, seen, at, cpu, ram, disk, uptime, connects)
+    where p.device_id = b.id and ${counts}
+    returning p.device_id, p.config_version, b.connects > 0 and p.reconnects >= ${flapAfter} as flapping`
+  return new Map(rows.map((row) => [row.deviceId, row]))
 }
 
 /** A device whose word was not taken. `epoch` undefined: there is no such device. */
@@ -112,9 +155,7 @@ export async function explainRefused(db: Db, refused: readonly Presence[]): Prom
 }
 
 /** What the device rows make of it. */
-export const contactOf = ({ deviceId, epoch, triggers, reported }: Presence): Contact => ({
-  deviceId,
-  epoch,
-  triggers,
-  reported,
-})
+export const contactOf = (
+  { deviceId, epoch, triggers, reported }: Presence,
+  { flapping }: Written,
+): Contact => ({ deviceId, epoch, triggers, reported, flapping })

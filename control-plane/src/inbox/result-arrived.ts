@@ -1,3 +1,4 @@
+import { fromWire } from '@svc/proto/trace'
 import type { Report } from '../engines/work/report.ts'
 import type { Item } from './item.ts'
 
@@ -7,11 +8,18 @@ export const resultsArrived = (items: readonly Item[]): Report[] =>
 
 function reportOf({ node, deviceId, epoch, up }: Item): Report | undefined {
   const from = { deviceId, node, epoch }
+  const trace = fromWire(up.trace)
   const { commandAck, commandProgress, commandResult } = up
-  if (commandAck) return { from, commandId: commandAck.commandId ?? '', said: { kind: 'acked' } }
-  if (commandProgress) return { from, commandId: commandProgress.commandId ?? '', said: { kind: 'started' } }
+  if (commandAck) return { from, commandId: commandAck.commandId ?? '', trace, said: { kind: 'acked' } }
+  if (commandProgress)
+    return { from, commandId: commandProgress.commandId ?? '', trace, said: { kind: 'started' } }
   if (commandResult) {
-    return { from, commandId: commandResult.commandId ?? '', said: { kind: 'result', result: commandResult } }
+    return {
+      from,
+      commandId: commandResult.commandId ?? '',
+      trace,
+      said: { kind: 'result', result: commandResult },
+    }
   }
   return undefined
 }

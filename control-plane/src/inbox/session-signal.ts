@@ -22,8 +22,17 @@ export function sessionSignal(presence: Presence, item: Item): void {
   const { session } = item.up
   if (!session) return
   const { kind, hello, reason, remoteAddress } = session
-  if (kind === svc.v1.SessionEvent.Kind.CONNECTED) {
+  presence.said = true
+  if (kind === svc.v1.SessionEvent.Kind.CONNECTED && hello?.role === svc.v1.AgentRole.WATCHDOG) {
+    // It is here because the agent is not: nobody can be reached by this.
+    presence.watchdogs = true
+    presence.node = null
+    presence.watchdogMs = item.receivedAtMs
+    presence.reported.watchdogVersion = text(hello.watchdogVersion)
+  } else if (kind === svc.v1.SessionEvent.Kind.CONNECTED) {
     presence.node = item.node
+    if (!presence.connected) presence.connects += session.connects || 1
+    presence.connected = true
     heard(presence, item, {
       agentVersion: text(hello?.agentVersion),
       helperVersion: text(hello?.helperVersion),
@@ -33,6 +42,6 @@ export function sessionSignal(presence: Presence, item: Item): void {
     })
   } else if (kind === svc.v1.SessionEvent.Kind.DISCONNECTED) {
     presence.node = null
-    if (farewells.includes(reason ?? undefined)) presence.triggers.push('left')
+    if (!presence.watchdogs && farewells.includes(reason ?? undefined)) presence.triggers.push('left')
   }
 }

@@ -1,4 +1,5 @@
 import { svc } from '@svc/proto'
+import { type SecurityLog, silently } from '@svc/proto/log'
 import fastify, { type FastifyBaseLogger, type FastifyInstance, LogController } from 'fastify'
 import type { Registry } from 'prom-client'
 import type { Database } from '../adapters/postgres.ts'
@@ -26,8 +27,12 @@ export interface InternalDeps {
   heartbeatIntervalMs: number
   registry: Registry
   logger: FastifyBaseLogger
+  /** default: silent */
+  security?: SecurityLog
   /** the number of the database's present life; absent: gateways are not told of it */
   life?: () => Promise<number>
+  /** see `InboxDeps` and `PresentDeps` */
+  without?: ReadonlySet<string>
 }
 
 type Refused = 'key' | 'body' | 'node' | 'failure'
@@ -38,7 +43,7 @@ const statusOf: Record<Refused, number> = { key: 401, body: 400, node: 400, fail
  * database is 503: the gateway asks again, and decides nothing meanwhile.
  */
 export function internalApp(deps: InternalDeps): FastifyInstance {
-  const { pool, ports, registry, logger, heartbeatIntervalMs } = deps
+  const { pool, ports, registry, logger, heartbeatIntervalMs, security = silently } = deps
   const metrics = internalMetrics(registry)
   const isGateway = sharedKey(deps.edgeSharedKey)
   const own: ExchangeDeps = {
@@ -46,8 +51,10 @@ export function internalApp(deps: InternalDeps): FastifyInstance {
     ports,
     log: logger,
     counters: inboxCounters(registry),
+    security,
     heartbeatIntervalMs,
     ...(deps.life && { life: deps.life }),
+    ...(deps.without && { without: deps.without }),
     carried: (batches, items) => {
       metrics.carriedBatches.inc(batches)
       metrics.carriedItems.inc(items)
@@ -64,6 +71,8 @@ export function internalApp(deps: InternalDeps): FastifyInstance {
   app.setErrorHandler((error, request, reply) => {
     const refused = error instanceof Refusal ? error.refused : isClientError(error) ? 'body' : 'failure'
     metrics.refusals.inc({ reason: refused })
+    if (refused === 'key')
+      security('gateway.refused', 'who is no gateway is refused', { ip: request.socket.remoteAddress })
     if (refused === 'failure') request.log.error({ err: error }, 'an exchange failed')
     const status = isClientError(error) ? error.statusCode : statusOf[refused]
     return reply.code(status).type('text/plain').send(refused)

@@ -192,6 +192,23 @@ test('a gateway that hears nothing is told what its own devices are owed, and no
   expect((await leased()).toSorted()).toEqual([own, foreign].toSorted())
 })
 
+test('a gateway that may have missed what was published is offered it again at once, but for what its devices have acknowledged', async () => {
+  const [mine, others] = [
+    await one({ epoch: 7, node: 'n1', connectivity: 'online' }),
+    await one({ epoch: 7, node: 'n2', connectivity: 'online' }),
+  ]
+  const [known, missed] = [await command(mine), await command(mine)]
+  await command(others)
+  expect(await offerOwed(db, deps.ports, [mine, others])).toBe(2)
+  await sql`update commands set status = 'delivered', lease_until = null, deadline_at = now() + interval '1 hour'
+    where id = ${known}`
+  expect((await exchange({ busAway: true })).frames).toEqual([])
+  const again = await exchange({ busGap: true })
+  expect(again.frames.map(({ command: said }) => said?.attempt)).toEqual([2])
+  expect(again.messages.map(({ deliver }) => deliver?.commandId)).toEqual([missed])
+  expect((await exchange({ busAway: true })).frames).toEqual([])
+})
+
 test('a request to stop a command that a device has had for long comes with the next answer', async () => {
   const id = await one({ epoch: 7, node: 'n1', connectivity: 'online' })
   const old = await command(id)

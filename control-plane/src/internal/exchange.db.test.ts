@@ -5,8 +5,10 @@ import { pino } from 'pino'
 import postgres, { type Sql } from 'postgres'
 import { Registry } from 'prom-client'
 import { v7 as uuid } from 'uuid'
+import { trailOf } from '../engines/work/trail.ts'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { databaseForFile } from '../../test/harness/database.ts'
+import { systemClock } from '../adapters/clock.ts'
 import { type Database, openPool } from '../adapters/postgres.ts'
 import { UpdateDesk } from '../engines/updates/desk.ts'
 import { Pipeline } from '../pipeline.ts'
@@ -17,19 +19,22 @@ const protobuf = 'application/x-protobuf'
 const { Standing, CloseReason } = svc.v1
 const ports = {
   bus: new MemoryBus(),
+  clock: systemClock,
   signingKeys: { sign: () => ({ signature: Buffer.alloc(0), keyId: '' }), publicKeys: () => [] },
+  trail: trailOf(),
   updates: new UpdateDesk(Pipeline.parse({})),
   config: { pipeline: Pipeline.parse({}), releaseKeys: [] },
 }
 
 let sql: Sql
+let url: string
 let pool: Database
 let app: FastifyInstance
 let registry: Registry
 const [partnerId, orgId, siteId] = [uuid(), uuid(), uuid()] as const
 
 beforeAll(async () => {
-  const { url } = await databaseForFile()
+  url = (await databaseForFile()).url
   sql = postgres(url, { connection: { search_path: 'svc' }, max: 1 })
   pool = openPool({ url, role: 'svc_worker', max: 2, name: 'internal test' })
   await sql`insert into partners (id, name, slug) values (${partnerId}, 'P', 'p')`
@@ -191,6 +196,38 @@ test('revocations are told since the cursor with an overlap of a minute, and tho
   const ahead = await exchange({ revocationsSinceMs: Date.now() + 86_400_000 })
   expect(ahead.revocations.map(({ deviceId }) => deviceId)).toEqual([minuteAgo, now])
 })
+
+test('a revocation whose transaction took longer than that is told once it is committed, and then no more', async () => {
+  await sql`delete from revocations`
+  const pending = postgres(url, { connection: { search_path: 'svc' }, max: 1 })
+  const deviceId = uuid()
+  let read = await exchange({ revocationsSinceMs: 0 })
+  await pending.begin(async (tx) => {
+    await tx`insert into revocations (id, partner_id, org_id, device_id, credential_version, reason, at)
+      values (${uuid()}, ${partnerId}, ${orgId}, ${deviceId}, 5, 'DECOMMISSIONED', now() - interval '5 minutes')`
+    read = await exchange({ revocationsSinceMs: read.revocationsCursorMs })
+    expect(read.revocations).toEqual([])
+  })
+  await pending.end()
+  const since = {
+    revocationsSinceMs: read.revocationsCursorMs,
+    revocationsSinceXact: read.revocationsCursorXact,
+  }
+  const next = await exchange(since)
+  expect(next.revocations.map((one) => one.deviceId)).toEqual([deviceId])
+  expect((await exchange({ ...since, revocationsSinceXact: 0 })).revocations).toEqual([])
+  // The horizon is the whole server's: a transaction of another database holds it back too, and what
+  // lies behind it is told again until that one has ended.
+  let cursor = next
+  const toldAgain = async () => {
+    cursor = await exchange({
+      revocationsSinceMs: cursor.revocationsCursorMs,
+      revocationsSinceXact: cursor.revocationsCursorXact,
+    })
+    return cursor.revocations
+  }
+  await expect.poll(toldAgain, { timeout: 60_000 }).toEqual([])
+}, 90_000)
 
 test('a reason that the wire does not know is told as a revocation', async () => {
   await sql`delete from revocations`

@@ -1,10 +1,19 @@
 import { svc } from '@svc/proto'
-import { findOwedOn } from '../engines/work/claim.ts'
+import { silently } from '@svc/proto/log'
+import { present, type Shown } from '../engines/identity/present.ts'
+import { findOwedOn, forgetOffers } from '../engines/work/claim.ts'
 import { offerOwed } from '../engines/work/offer.ts'
 import { handleCarried, type InboxDeps } from '../inbox/inbox.ts'
 import type { WorkerDb } from '../kernel/db.ts'
 import { AnswerOutlet } from './outlet.ts'
-import { listProfiles, listRevocations, type ProfileRow, renewNode, type RevocationRow } from './queries.ts'
+import {
+  listProfiles,
+  listRevocations,
+  type Moment,
+  type ProfileRow,
+  renewNode,
+  type RevocationRow,
+} from './queries.ts'
 
 const { Standing, CloseReason } = svc.v1
 
@@ -51,12 +60,16 @@ export async function exchange(deps: ExchangeDeps, request: svc.v1.ExchangeReque
   const outlet = new AnswerOutlet(deps.ports.bus, request.node)
   const own: ExchangeDeps = { ...deps, ports: { ...deps.ports, bus: outlet } }
   // First of all: commands go to nodes with a lease alone.
-  const now = request.upAlone ? 0 : await deps.db.tx((tx) => renewNode(tx, request))
+  const { nodeLeaseMs } = deps.ports.config.pipeline
+  const moment = request.upAlone ? undefined : await deps.db.tx((tx) => renewNode(tx, request, nodeLeaseMs))
   const [told] = await Promise.all([
-    request.upAlone ? { profiles: [] } : tell(deps, request, now),
+    moment ? tell(deps, request, moment) : { profiles: [] },
     takeUp(own, request.up),
   ])
-  if (!request.upAlone && (request.busAway || !deps.ports.bus.up)) await offerOwn(own, request.node)
+  // Not heard of again: what fails here fails the call.
+  if (request.busGap) await deps.db.tx((tx) => forgetOffers(tx, request.node))
+  const hearsNothing = request.busAway || request.busGap || !deps.ports.bus.up
+  if (!request.upAlone && hearsNothing) await offerOwn(own, request.node)
   return { ...told, upAccepted: request.up.length > 0, messages: outlet.messages }
 }
 
@@ -78,34 +91,65 @@ async function offerOwn(deps: ExchangeDeps, node: string): Promise<void> {
 /**
  * Profiles are read before revocations, so that whatever dies in between is told dead: the gateway applies them in that order.
  */
-async function tell(
-  { db, heartbeatIntervalMs, life: findLife }: ExchangeDeps,
-  request: svc.v1.ExchangeRequest,
-  now: number,
-) {
+async function tell(deps: ExchangeDeps, request: svc.v1.ExchangeRequest, { now, xact }: Moment) {
+  const { db, heartbeatIntervalMs, life: findLife, ports } = deps
   // First: a database that was restored meanwhile is not to speak in the name of the one before.
   const life = (await findLife?.()) ?? 0
   const ids = [...new Set(request.admissions.map(({ deviceId }) => deviceId ?? ''))]
-  const profiles = await profilesOf(db, ids, heartbeatIntervalMs)
-  const revocations = await listRevocations(db, Math.min(request.revocationsSinceMs, now))
+  // Before who they are is read: what they show may change it.
+  const replaced = await present(
+    {
+      ...deps,
+      security: deps.security ?? silently,
+      replacedMs: ports.config.pipeline.credentialReplacedMs,
+    },
+    request.admissions.flatMap(shownOf),
+  )
+  const renewMs = ports.config.pipeline.credentialRenewMs
+  const profiles = await profilesOf(db, ids, { heartbeatIntervalMs, renewMs })
+  // A database that counts from lower numbers now, or whose clock was put back, has not seen what is asked for.
+  const revocations = await listRevocations(db, {
+    now: Math.min(request.revocationsSinceMs, now),
+    xact: Math.min(request.revocationsSinceXact, xact),
+  })
   return {
     serverTimeMs: now,
-    profiles: profiles.map((one) => ({ ...one, life })),
+    profiles: profiles.map((one) => ({ ...one, life, replaced: replaced.has(one.deviceId ?? '') })),
     revocations: revocations.map((row) => ({ ...revocation(row), life })),
     revocationsCursorMs: now,
+    revocationsCursorXact: xact,
     life,
   }
 }
 
+const sha256Bytes = 32
+
+/** What somebody waits with. A question about the device alone shows nothing. */
+function shownOf({ deviceId, tokenSha256, proof }: svc.v1.IAdmissionQuery): Shown[] {
+  if (!deviceId || !uuidForm.test(deviceId) || tokenSha256?.length !== sha256Bytes) return []
+  const proven = proof ? { atUs: proof.atUs ?? 0, signature: proof.signature ?? new Uint8Array() } : undefined
+  return [{ deviceId, tokenSha256, proof: proven }]
+}
+
 /** One answer for each id asked: an unknown device is told by its standing, so that the gateway can stop asking. */
-async function profilesOf(db: WorkerDb, ids: string[], heartbeatIntervalMs: number) {
+async function profilesOf(db: WorkerDb, ids: string[], numbers: Numbers) {
   const asked = ids.filter((id) => uuidForm.test(id))
   const known = asked.length === 0 ? [] : await listProfiles(db, asked)
   const byId = new Map(known.map((row) => [row.id, row]))
-  return ids.map((id) => profile(id, byId.get(id), heartbeatIntervalMs))
+  return ids.map((id) => profile(id, byId.get(id), numbers))
 }
 
-function profile(id: string, row: ProfileRow | undefined, heartbeatIntervalMs: number): Profile {
+/** What every device is told. */
+interface Numbers {
+  heartbeatIntervalMs: number
+  renewMs: number
+}
+
+function profile(
+  id: string,
+  row: ProfileRow | undefined,
+  { heartbeatIntervalMs, renewMs }: Numbers,
+): Profile {
   if (!row) return { deviceId: id, standing: Standing.STANDING_UNSPECIFIED }
   const standing = standings[row.lifecycle]
   return {
@@ -117,14 +161,17 @@ function profile(id: string, row: ProfileRow | undefined, heartbeatIntervalMs: n
     orgId: row.orgId,
     partnerId: row.partnerId,
     epochFloor: row.epoch ?? 0,
+    renewAtMs: row.tokenIssuedMs === null ? 0 : row.tokenIssuedMs + renewMs,
+    publicKey: row.publicKey ?? new Uint8Array(),
     heartbeatIntervalMs,
   }
 }
 
 const isReason = (name: string): name is keyof typeof CloseReason => Object.hasOwn(CloseReason, name)
 
-const revocation = ({ deviceId, credentialVersion, reason }: RevocationRow): svc.v1.IRevocation => ({
+const revocation = ({ deviceId, credentialVersion, reason, atMs }: RevocationRow): svc.v1.IRevocation => ({
   deviceId,
   credentialVersion,
+  atMs,
   reason: isReason(reason) ? CloseReason[reason] : CloseReason.CREDENTIAL_REVOKED,
 })

@@ -1,10 +1,9 @@
+import { takesPart } from '../engines/status/takes-part.ts'
 import type { Db } from '../kernel/tenancy.ts'
 
-/** A gateway that has not renewed for this long holds no device; it renews every 2 s. */
-const nodeLeaseSeconds = 15
 /** Revocations older than this are nobody's business: a gateway remembers a profile for 24 h. */
 const keptHours = 48
-/** A revocation carries the time its transaction began: one that commits later than this is long must not be missed. */
+/** A revocation carries the time its transaction began. Gateways that name no transaction miss those that commit later than this. */
 const overlapSeconds = 60
 
 export interface NodeReport {
@@ -13,16 +12,27 @@ export interface NodeReport {
   connections: number
 }
 
-/** Renews the node's lease and answers the database's time in ms since 1970; a node that had lapsed counts as newly started. */
-export const renewNode = async (db: Db, { node, version, connections }: NodeReport): Promise<number> => {
-  const row = await db.one<{ now: number }>`
+/** A moment of the database: ms since 1970, and the oldest transaction that is not over. */
+export interface Moment {
+  now: number
+  xact: number
+}
+
+/** Renews the node's lease and answers the database's moment; a node that had lapsed counts as newly started. */
+export const renewNode = async (
+  db: Db,
+  { node, version, connections }: NodeReport,
+  leaseMs: number,
+): Promise<Moment> => {
+  const row = await db.one<Moment>`
     insert into gateway_nodes as n (node, version, connections, lease_until)
-    values (${node}, ${version}, ${connections}, now() + ${nodeLeaseSeconds} * interval '1 second')
+    values (${node}, ${version}, ${connections}, now() + ${leaseMs} * interval '1 ms')
     on conflict (node) do update set version = excluded.version, connections = excluded.connections,
       lease_until = excluded.lease_until, started_at = case when n.lease_until < now() then now() else n.started_at end
-    returning floor(extract(epoch from now()) * 1000)::bigint as now`
+    returning floor(extract(epoch from now()) * 1000)::bigint as now,
+      pg_snapshot_xmin(pg_current_snapshot())::text::bigint as xact`
   if (!row) throw new Error('renewing a lease answered no row')
-  return row.now
+  return row
 }
 
 export interface ProfileRow {
@@ -31,6 +41,8 @@ export interface ProfileRow {
   orgId: string
   lifecycle: 'pending' | 'active' | 'quarantined' | 'decommissioned'
   tokenSha256: Buffer | null
+  tokenIssuedMs: number | null
+  publicKey: Buffer | null
   credentialVersion: number
   epoch: number | null
   /** neither its organization nor its partner is suspended or given up */
@@ -38,8 +50,9 @@ export interface ProfileRow {
 }
 
 export const listProfiles = (db: Db, deviceIds: readonly string[]) => db.rows<ProfileRow>`
-  select d.id, d.partner_id, d.org_id, d.lifecycle, d.token_sha256, d.credential_version, p.epoch,
-    o.deleted_at is null and o.status in ('active', 'trial') and partner.status in ('pending', 'active') as admitted
+  select d.id, d.partner_id, d.org_id, d.lifecycle, d.token_sha256, d.credential_version, d.public_key,
+    floor(extract(epoch from d.token_issued_at) * 1000)::bigint as token_issued_ms, p.epoch,
+    ${takesPart(db, { organization: 'o', partner: 'partner' })} as admitted
   from devices d
     join organizations o on o.partner_id = d.partner_id and o.id = d.org_id
     join partners partner on partner.id = d.partner_id
@@ -50,11 +63,14 @@ export interface RevocationRow {
   deviceId: string
   credentialVersion: number
   reason: string
+  atMs: number
 }
 
-/** `sinceMs` is the database's time of an earlier read; 0: everything that is kept. */
-export const listRevocations = (db: Db, sinceMs: number) => db.rows<RevocationRow>`
-  select r.device_id, r.credential_version, r.reason from revocations r
+/** @param since the moment before an earlier read. `now` 0: everything that is kept; `xact` 0: not known */
+export const listRevocations = (db: Db, { now, xact }: Moment) => db.rows<RevocationRow>`
+  select r.device_id, r.credential_version, r.reason, floor(extract(epoch from r.at) * 1000)::bigint as at_ms
+  from revocations r
   where ${db.visible('r')} and r.at >= now() - ${keptHours} * interval '1 hour'
-    and r.at >= 'epoch'::timestamptz + (${sinceMs}::double precision / 1000 - ${overlapSeconds}) * interval '1 second'
+    and (r.at >= 'epoch'::timestamptz + (${now}::double precision / 1000 - ${overlapSeconds}) * interval '1 second'
+      ${xact > 0 ? db.sql`or r.xact >= ${String(xact)}::text::xid8` : db.sql``})
   order by r.at`

@@ -20,7 +20,7 @@ export function authorize(route: Route, caller: Caller, now: Date, enable2fa: bo
   if (caller.kind === 'nobody') throw new ApiError('UNAUTHENTICATED', 'a credential is needed')
   if (caller.kind === 'api-key') refuseToKey(route)
   requirePermission(route.can, caller)
-  if (route.fullAccess) requireFullAccess(caller)
+  if (route.fullAccess) requireFullAccess(caller, route.fullAccess)
   if (caller.mustEnrolMfa && !route.mfaExempt) {
     throw new ApiError('MFA_ENROLLMENT_REQUIRED', 'the role demands a TOTP authenticator', {
       details: [{ enroll: 'POST /api/v1/auth/mfa/setup' }],
@@ -49,14 +49,12 @@ function requirePermission(can: Can, caller: Caller) {
 }
 
 /** Of the partner: all organizations. Of an organization: all sites and device groups. */
-function requireFullAccess({ membership, scope }: Caller) {
+function requireFullAccess({ membership, scope }: Caller, of: true | 'organization') {
   if (scope.kind !== 'tenant')
     throw new ApiError('CONTEXT_REQUIRED', 'partner or organization context required')
-  if (membership?.kind === 'organization') {
-    if (!scope.siteIds && !scope.deviceGroupIds) return
+  if (scope.siteIds || scope.deviceGroupIds)
     throw new ApiError('FULL_ACCESS_REQUIRED', 'full organization access required')
-  }
-  requireAllOrganizations(scope)
+  if (of === true && membership?.kind !== 'organization') requireAllOrganizations(scope)
 }
 
 /**

@@ -25,9 +25,13 @@ const withoutZone = (address: string) => address.replace(/%.*$/, '')
  * Where a request came from, as Postgres can keep it. A proxy that is trusted may still hand on what a client made up: what is
  * no address is nobody's, and the peer's own counts.
  */
-export function clientAddress(claimed: string | undefined, peer: string | undefined): string {
+export const clientAddress = (claimed: string | undefined, peer: string | undefined): string =>
+  knownAddress(claimed) ?? withoutZone(peer ?? '')
+
+/** As {@link clientAddress}, for who is let in by it: what a trusted proxy does not name is not at the proxy's own address. */
+export function knownAddress(claimed: string | undefined): string | undefined {
   const address = withoutZone(claimed ?? '')
-  return isIP(address) ? address : withoutZone(peer ?? '')
+  return isIP(address) ? address : undefined
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Sql } from 'postgres'
 import { z } from 'zod'
 import { requireRange } from './address-ranges.ts'
 import { readerDb } from './db.ts'
-import { FreshCache } from './fresh-cache.ts'
+import { FreshCache, type Remembering } from './fresh-cache.ts'
 import type { Limits } from './limits.ts'
 
 /** What function `svc.load_api_key` answers. */
@@ -76,8 +76,13 @@ function areChanged(payload: Uint8Array): boolean {
 }
 
 /** @param sql of svc_app */
-export async function openApiKeys(sql: Sql, bus: Bus, limits: Limits): Promise<ApiKeys & { close(): void }> {
-  const cache = new FreshCache<KeyStanding>({ keepAbsent: false })
+export async function openApiKeys(
+  sql: Sql,
+  bus: Bus,
+  limits: Limits,
+  remembering: Remembering = {},
+): Promise<ApiKeys & { close(): void }> {
+  const cache = new FreshCache<KeyStanding>({ keepAbsent: false, ...remembering })
   const lookUp = lookUpWith(sql, limits)
   const unsubscribe = await bus.subscribe(names.apiAll(), (payload) => {
     if (areChanged(payload)) cache.drop(undefined)

@@ -61,11 +61,21 @@ function rowOf({ action, result, actor, subject, client, scope, at }: AuditEntry
  * of selected organizations has none that covers the partner's own level. A tenant's request writes that tenant's rows alone.
  */
 export function writeAudit(db: Db, entry: AuditEntry): void {
+  db.later`select svc.write_audit(${jsonText(checkedRow(entry))}::text::jsonb)`
+}
+
+/** As {@link writeAudit}, in one statement however many they are: each thing that a bulk did to somebody. */
+export function writeAudits(db: Db, entries: readonly AuditEntry[]): void {
+  if (entries.length === 0) return
+  db.later`select svc.write_audit(e.entry) from jsonb_array_elements(${jsonText(entries.map(checkedRow))}::text::jsonb) as e (entry)`
+}
+
+function checkedRow(entry: AuditEntry) {
   const row = rowOf(entry)
   if (entry.scope.kind === 'tenant' && row.partner_id !== entry.scope.partnerId) {
     throw new Error(`the audit row of ${entry.action} names another partner than the caller's`)
   }
-  db.later`select svc.write_audit(${jsonText(row)}::text::jsonb)`
+  return row
 }
 
 /** Rows of refusals, in a transaction of their own: the refused request's is rolled back. */

@@ -9,6 +9,11 @@ import type { Db, Scope } from './tenancy.ts'
 
 type Cookie = [name: string, value: string, options: Parameters<Answer['cookie']>[2]]
 
+interface CallRights {
+  open: boolean
+  still: Ctx['still']
+}
+
 /** What a request may not do where it is. */
 const misuse = (what: string) => new Error(`${what} outside of a write's transaction`)
 
@@ -24,15 +29,20 @@ export class Call {
   subject: AuditSubject | 'none' = {}
   scope: Scope
   readonly #open: boolean
+  readonly #still: Ctx['still']
   #tx: Transaction | undefined
   #db: Db | undefined
 
-  /** @param open the route asks for no credential: the request itself may prove whose it is, whoever sends it */
-  constructor(request: FastifyRequest, reply: FastifyReply, scope: Scope, ports: Ports, open: boolean) {
+  /**
+   * @param of `open`: the route asks for no credential: the request itself may prove whose it is, whoever sends it; `still`: see
+   * {@link Ctx.still}
+   */
+  constructor(request: FastifyRequest, reply: FastifyReply, of: Pick<Call, 'scope' | 'ports'> & CallRights) {
     this.caller = request.caller
-    this.scope = scope
-    this.ports = ports
-    this.#open = open
+    this.scope = of.scope
+    this.ports = of.ports
+    this.#open = of.open
+    this.#still = of.still
     this.client = clientOf(request, reply)
   }
 
@@ -50,6 +60,7 @@ export class Call {
       query,
       body,
       db,
+      still: this.#still,
       caller: this.caller,
       actor: this.caller.actor,
       client: this.client,
@@ -91,8 +102,8 @@ export class Call {
   decorate(reply: FastifyReply): void {
     const secure = this.ports.config.publicUrl.startsWith('https:')
     for (const [name, value] of this.headers) reply.header(name, value)
-    for (const [name, value, { maxAgeSeconds, httpOnly, path }] of this.cookies) {
-      reply.setCookie(name, value, { maxAge: maxAgeSeconds, httpOnly, path, secure, sameSite: 'strict' })
+    for (const [name, value, { maxAgeSeconds, httpOnly, path, sameSite = 'strict' }] of this.cookies) {
+      reply.setCookie(name, value, { maxAge: maxAgeSeconds, httpOnly, path, secure, sameSite })
     }
   }
 }
@@ -106,6 +117,7 @@ export function clientOf(request: FastifyRequest, reply: FastifyReply): Client {
   }
   return {
     requestId: request.id,
+    trace: request.trace,
     ip: clientAddress(request.ip, request.socket.remoteAddress),
     userAgent: header('user-agent'),
     header,

@@ -179,10 +179,12 @@ function userCaller(access: VerifiedAccess, standing: Standing, enable2fa: boole
     actor: { type: 'user', id: access.userId, email: standing.email },
     scope: member ? scopeOf(member) : { kind: 'nobody' },
     permissions: member ? permissionsOf(member) : new Set(),
-    platformAdmin: standing.platformAdmin,
+    // What an organization's provider says is worth nothing beyond that organization.
+    platformAdmin: standing.platformAdmin && !access.sso,
     mfa: access.mfa,
-    mustEnrolMfa: enable2fa && member?.forceMfa === true && !standing.hasTotp,
+    mustEnrolMfa: enable2fa && member?.forceMfa === true && !standing.hasTotp && access.sso?.mfa !== true,
     sessionId: access.sessionId,
+    ...(access.sso && { sso: access.sso }),
     ...(mfaAt && { mfaAt }),
     ...(member && { membership: membershipOf(member), roleId: member.roleId }),
   }

@@ -3,7 +3,7 @@ import { svc } from '@svc/proto'
 import type { Sql } from 'postgres'
 import { z } from 'zod'
 import { readerDb } from './db.ts'
-import { FreshCache } from './fresh-cache.ts'
+import { FreshCache, type Remembering } from './fresh-cache.ts'
 
 /** What a membership lets its user do; permissions include those inherited from the role's parents. */
 const Member = z.object({
@@ -31,7 +31,7 @@ const Standing = z.object({
   memberships: z.array(Member),
 })
 
-/** A user's standing as of `loadedAt` (ms since the epoch, local clock). */
+/** A user's standing as of `loadedAt` (ms since the epoch, by the time that servers share). */
 export type Standing = z.infer<typeof Standing> & { loadedAt: number }
 
 /** What every request needs to know of its user, from a cache that is at most two seconds old. */
@@ -42,8 +42,8 @@ export interface Callers {
   changed(userId?: string): Promise<void>
 }
 
-async function load(sql: Sql, userId: string): Promise<Standing | undefined> {
-  const loadedAt = Date.now()
+async function load(sql: Sql, userId: string, now: () => number): Promise<Standing | undefined> {
+  const loadedAt = now()
   const row = await readerDb(sql, { kind: 'nobody' }).one<{
     standing: unknown
   }>`select svc.load_caller(${userId}::uuid) as standing`
@@ -60,15 +60,20 @@ function readHint(payload: Uint8Array): Pick<svc.v1.IHint, 'allUsersChanged'> & 
 }
 
 /** @param sql of svc_app */
-export async function openCallers(sql: Sql, bus: Bus): Promise<Callers & { close(): void }> {
-  const cache = new FreshCache<Standing>({ keepAbsent: true })
+export async function openCallers(
+  sql: Sql,
+  bus: Bus,
+  remembering: Remembering = {},
+): Promise<Callers & { close(): void }> {
+  const { now = Date.now } = remembering
+  const cache = new FreshCache<Standing>({ keepAbsent: true, ...remembering })
   const unsubscribe = await bus.subscribe(names.apiAll(), (payload) => {
     const { changedUsers, allUsersChanged } = readHint(payload)
     if (allUsersChanged) cache.drop(undefined)
     for (const userId of changedUsers) cache.drop(userId)
   })
   return {
-    find: (userId, notBefore) => cache.find(userId, () => load(sql, userId), notBefore),
+    find: (userId, notBefore) => cache.find(userId, () => load(sql, userId, now), notBefore),
     changed: async (userId) => {
       cache.drop(userId)
       const what = userId ? { changedUsers: [userId] } : { allUsersChanged: true }

@@ -1,3 +1,4 @@
+import type { Trace } from '@svc/proto/trace'
 import type { KeyStanding } from './api-keys.ts'
 import type { Permission } from './permissions.ts'
 import type { Ports } from './ports.ts'
@@ -32,6 +33,8 @@ export interface Caller {
   mustEnrolMfa: boolean
   /** the refresh family (login) behind an access token */
   sessionId?: string
+  /** the login came through an organization's identity provider, and acts there alone */
+  sso?: SsoLogin
   /** what an API key says of itself */
   key?: KeyStanding
 }
@@ -42,6 +45,12 @@ export function userBehind(actor: Actor): string | undefined {
   return actor.type === 'api_key' ? actor.ownerId : undefined
 }
 
+/** `mfa`: the provider checked a second factor, and is trusted for it. */
+export interface SsoLogin {
+  providerId: string
+  mfa: boolean
+}
+
 /** A user may belong to several partners and organizations; one login is for one of them. */
 export type Membership =
   | { kind: 'partner'; id: string }
@@ -49,6 +58,8 @@ export type Membership =
 
 export interface Client {
   requestId: string
+  /** for what it causes elsewhere; absent: what is done on a server is no request */
+  trace?: Trace
   ip: string
   userAgent: string | undefined
   header(name: string): string | undefined
@@ -63,7 +74,13 @@ export interface Answer {
   cookie(
     name: string,
     value: string,
-    options: { maxAgeSeconds: number; httpOnly: boolean; path: string },
+    options: {
+      maxAgeSeconds: number
+      httpOnly: boolean
+      path: string
+      /** default: strict; `lax` comes back with a browser that another site sends here */
+      sameSite?: 'lax'
+    },
   ): void
 }
 
@@ -97,6 +114,11 @@ export interface DomainEvent {
 
 export interface Ctx<Params = Record<string, never>, Query = unknown, Body = unknown> {
   db: Db
+  /**
+   * For handlers that wait: the caller's view of the database as it is by now, to be asked for anew each time (promise P7).
+   * Outside of any transaction. @throws ApiError as at the beginning, once the caller may not do this any more
+   */
+  still: () => Promise<Db>
   caller: Caller
   actor: Actor
   client: Client

@@ -69,8 +69,8 @@ function postgresCounter(sql: Sql, clock: Clock): Counter {
   }
 }
 
-/** The rest counts in Redis; with Redis away, or none, each process counts for itself. */
-function redisCounter(redis: Redis | undefined): Counter {
+/** The rest counts in Redis; with Redis away, or none, each process counts for itself. @param insured false: it does not */
+function redisCounter(redis: Redis | undefined, insured: boolean): Counter {
   const made = new Map<LimitName, RateLimiterMemory | RateLimiterRedis>()
   const limiter = (name: LimitName) => {
     const known = made.get(name)
@@ -79,7 +79,7 @@ function redisCounter(redis: Redis | undefined): Counter {
     const options = { keyPrefix: `limit:${name}`, points, duration: seconds }
     const local = new RateLimiterMemory(options)
     const fresh = redis
-      ? new RateLimiterRedis({ ...options, storeClient: redis, insuranceLimiter: local })
+      ? new RateLimiterRedis({ ...options, storeClient: redis, ...(insured && { insuranceLimiter: local }) })
       : local
     made.set(name, fresh)
     return fresh
@@ -106,9 +106,12 @@ function redisCounter(redis: Redis | undefined): Counter {
   }
 }
 
-/** @param sql a pool of svc_app of its own: a count made inside somebody's transaction must not wait for that pool */
-export function limitsOf(sql: Sql, redis: Redis | undefined, clock: Clock): Limits {
-  const stores = { postgres: postgresCounter(sql, clock), redis: redisCounter(redis) }
+/**
+ * @param sql a pool of svc_app of its own: a count made inside somebody's transaction must not wait for that pool
+ * @param insured false takes away what counts while Redis is away
+ */
+export function limitsOf(sql: Sql, redis: Redis | undefined, clock: Clock, insured = true): Limits {
+  const stores = { postgres: postgresCounter(sql, clock), redis: redisCounter(redis, insured) }
   const store = (name: LimitName) => stores[limits[name].store]
   return {
     count: (name, subject) => store(name).add(name, key(name, subject), 1),

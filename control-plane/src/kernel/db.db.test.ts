@@ -104,6 +104,29 @@ describe('the second wall alone', () => {
     const byHost = db.rows<{ id: string }>`
         select d.id from devices d join device_presence p on p.device_id = d.id where d.hostname = ${own.hostname}`
     expect([ids(await byId), ids(await byHost)]).toEqual([[own.id], [own.id]])
+    const shapes = [
+      db.rows<{ id: string }>`
+        select d.id, o.name from organizations o left join devices d on d.org_id = o.id left join sites s on s.id = d.site_id`,
+      db.rows<{
+        id: string
+      }>`select id from devices union all select id from devices where false union select id from devices`,
+      db.rows<{
+        id: string
+      }>`select id from devices union all select device_id from device_presence where false`,
+      db.rows<{
+        id: string
+      }>`select distinct d.id from devices d where exists (select from sites s where s.id = d.site_id) order by d.id limit 5`,
+      db.rows<{ id: string }>`
+        select d.id from (select id, row_number() over (order by hostname) from devices) d, lateral (select from sites limit 1) s`,
+      db.rows<{ id: string }>`
+        with recursive mine as (select id from devices union select m.id from mine m join devices d on d.id = m.id) select id from mine`,
+      db.rows<{ id: string }>`select (array_agg(id))[1] as id from devices having count(*) > 0`,
+      db.rows<{ id: string }>`select (select id from devices limit 1) as id`,
+      db.rows<{
+        id: string
+      }>`select id from devices where id in (select device_id from device_presence) limit (select count(*) from devices)`,
+    ]
+    for (const shape of await Promise.all(shapes)) expect(ids(shape)).toEqual([own.id])
     await planned.end()
   })
 

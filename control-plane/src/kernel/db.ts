@@ -1,6 +1,9 @@
 import type { Fragment, Sql, TransactionSql } from 'postgres'
+import { exportTimeouts } from '../adapters/postgres.ts'
+import { counted } from './pool-load.ts'
+import { takeTurn } from './pool-turns.ts'
 import { rowsAtMost } from './rows-at-most.ts'
-import { scopeText, visible, visibleDevice } from './scope.ts'
+import { living, scopeText, visible, visibleDevice, visibleGroup } from './scope.ts'
 import { pieces, query as statement } from './statement.ts'
 import type { Db, Scope } from './tenancy.ts'
 
@@ -33,21 +36,23 @@ function makeDb(sql: Sql, scope: Scope, { read, run, later }: Executes): Db {
     atMost: (rows) => rowsAtMost(sql, rows),
     visible: (alias) => visible(sql, scope, alias),
     visibleDevice: (alias, column = 'id') => visibleDevice(sql, scope, alias, column),
+    visibleGroup: (alias, column = 'id') => visibleGroup(sql, scope, alias, column),
+    living: (alias) => living(sql, scope, alias),
   }
 }
 
 /**
- * Reads outside a transaction: each statement brings its scope along and sets it for itself alone. The fence
- * `offset 0` keeps the planner from reading the setting before it is set. Such statements cannot write.
+ * Reads outside a transaction: each statement brings its scope along and sets it for itself alone. A condition without
+ * columns gates the whole plan: Postgres asks it before it fetches a row. A policy that was asked before would find no
+ * scope, and let nothing through. Such statements cannot write.
  */
 export function readerDb(pool: Sql, scope: Scope): Db {
   const setting = scopeText(scope)
   const sql = pieces(pool)
   const scoped = (query: Fragment) => sql`
-    with scope as materialized (select set_config('app.scope', ${setting}, true) as s)
-    select q.* from scope, lateral (select * from (${query}) z where scope.s is not null offset 0) q`
+    select q.* from (${query}) q where (select set_config('app.scope', ${setting}, true)) is not null`
   return makeDb(sql, scope, {
-    read: (query) => statement(pool, scoped(query)),
+    read: (query) => takeTurn(pool, () => statement(pool, scoped(query))),
     run: () => Promise.reject(noTransaction()),
     later: () => {
       throw noTransaction()
@@ -83,10 +88,44 @@ export async function inTransaction<T>(
   work: (db: Db, tx: Transaction) => Promise<T>,
 ): Promise<T> {
   const sent: Promise<unknown>[] = []
-  const result = await pool.begin((sql) => {
-    const tx = { pool, sql, sent }
-    return work(scopedDb(tx, scope), tx)
-  })
+  const result = await counted(pool, (begun) =>
+    pool.begin((sql) => {
+      begun()
+      const tx = { pool, sql, sent }
+      return work(scopedDb(tx, scope), tx)
+    }),
+  )
+  await Promise.all(sent)
+  return result as T
+}
+
+/** A scope's view of one moment, and rows of it in batches. */
+export interface Snapshot extends Db {
+  /** Rows in batches of `size`, each fetched when it is asked for: what is not asked for yet is nowhere but in the database. */
+  batches<T>(size: number, query: Fragment): AsyncGenerator<T[]>
+}
+
+/** One moment of the database, for as long as `work` reads it. Holds a connection: whoever waits for others in it says for how long. */
+export async function inSnapshot<T>(pool: Sql, scope: Scope, work: (db: Snapshot) => Promise<T>): Promise<T> {
+  const sent: Promise<unknown>[] = []
+  const result = await counted(pool, (begun) =>
+    pool.begin('isolation level repeatable read read only', async (sql) => {
+      begun()
+      const db = scopedDb({ pool, sql, sent }, scope)
+      db.later`select set_config('statement_timeout', ${String(exportTimeouts.statement)}, true),
+        set_config('idle_in_transaction_session_timeout', ${String(exportTimeouts.idleInTransaction)}, true)`
+      async function* batches<Row>(size: number, query: Fragment) {
+        await db.run`declare batch no scroll cursor for ${query}`
+        for (let full = true; full; ) {
+          const rows = await sql.unsafe(`fetch ${size} from batch`)
+          if (rows.length > 0) yield [...rows] as unknown as Row[]
+          full = rows.length === size
+        }
+        await sql.unsafe('close batch')
+      }
+      return work({ ...db, batches })
+    }),
+  )
   await Promise.all(sent)
   return result as T
 }

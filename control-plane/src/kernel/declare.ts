@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { envelopeOf } from './envelope.ts'
-import type { DownloadSpec, ListSpec, Method, Route, RouteSpec } from './route.ts'
+import { Id } from './id.ts'
+import type { DownloadSpec, ListSpec, Method, RedirectSpec, Route, RouteSpec, StreamSpec } from './route.ts'
 import { listEnvelope } from './list.ts'
 import { PageQuery } from './page.ts'
 
@@ -18,7 +19,7 @@ const pathParams = (path: string) => [...path.matchAll(/:(\w+)/g)].map((match) =
 
 /** A parameter named `id` or `…Id` is a uuid; any other is short text. */
 const paramSchema = (name: string): z.ZodType<string> =>
-  name === 'id' || name.endsWith('Id') ? z.uuid() : z.string().min(1).max(500)
+  name === 'id' || name.endsWith('Id') ? Id : z.string().min(1).max(500)
 
 /** Answers below `/auth/` hold tokens and are never kept; `/auth/refresh` has its own way of being repeated. */
 const isRemembered = (path: string) => !path.startsWith('/auth/')
@@ -41,10 +42,12 @@ export function route<
     can: spec.can,
     summary: spec.summary,
     ...(spec.limit !== undefined && { limit: spec.limit }),
+    ...(spec.atOnce !== undefined && { atOnce: spec.atOnce }),
+    ...(spec.reserved && { reserved: true }),
     ...(spec.existsIf !== undefined && { existsIf: spec.existsIf }),
     ...(spec.mfaExempt && { mfaExempt: true }),
     ...(spec.freshMfa && { freshMfa: true }),
-    ...(spec.fullAccess && { fullAccess: true }),
+    ...(spec.fullAccess !== undefined && { fullAccess: spec.fullAccess }),
     audit: spec.audit ?? false,
     writes,
     params: Object.fromEntries(pathParams(path).map((param) => [param, own[param] ?? paramSchema(param)])),
@@ -57,6 +60,9 @@ export function route<
     transaction: writes && spec.transaction !== false,
     list: false,
     download: false,
+    stream: undefined,
+    streams: undefined,
+    redirect: false,
     prepare: spec.prepare as Route['prepare'],
     run: spec.run as Route['run'],
     answer: spec.answer as Route['answer'],
@@ -90,4 +96,29 @@ export function download<const R extends `GET /${string}`, Q extends z.ZodType |
   spec: DownloadSpec<R, Q>,
 ): Route {
   return { ...route(name, spec as never), status: 200, download: true }
+}
+
+/** Declares an endpoint that sends rows piece by piece. It is a write for what it leaves behind: its audit row. */
+export function stream<
+  const R extends `${'GET' | 'POST'} /${string}`,
+  Q extends z.ZodType | undefined = undefined,
+  B extends z.ZodType | undefined = undefined,
+>(name: R, spec: StreamSpec<Q, B>): Route {
+  const { run, streams, ...said } = spec
+  const never = () => Promise.reject(new Error(`${name} is streamed`))
+  const declared = route(name, { ...said, writes: true, transaction: false, run: never } as never)
+  return { ...declared, status: 200, idempotent: false, stream: run as Route['stream'], streams }
+}
+
+/** Declares an endpoint that sends a browser on, in a transaction of its own. */
+export function redirect<
+  const R extends `GET /${string}`,
+  Q extends z.ZodType | undefined = undefined,
+  P = undefined,
+>(name: R, spec: RedirectSpec<R, Q, P>): Route {
+  return {
+    ...route(name, { ...spec, writes: true, idempotent: false } as never),
+    status: 302,
+    redirect: true,
+  }
 }

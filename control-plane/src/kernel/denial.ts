@@ -1,3 +1,4 @@
+import type { SecurityLog } from '@svc/proto/log'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Sql } from 'postgres'
 import { isOpen } from './access.ts'
@@ -7,6 +8,7 @@ import { ApiError, type ErrorCode } from './errors.ts'
 import { withinLimit } from './limits.ts'
 import type { Ports } from './ports.ts'
 import type { Route } from './route.ts'
+import { tellRefusals } from './security.ts'
 
 /** Somebody known asked for what they may not have. A missing second factor is no attempt at anything: it is not among them. */
 const denials: ReadonlySet<ErrorCode> = new Set([
@@ -22,7 +24,7 @@ const denials: ReadonlySet<ErrorCode> = new Set([
  * the limit `denied` of a user, refusals are answered and not written.
  */
 export async function auditDenial(
-  { ports, pool }: { ports: Ports; pool: Sql },
+  { ports, pool, security }: { ports: Ports; pool: Sql; security: SecurityLog },
   route: Route,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -32,7 +34,6 @@ export async function auditDenial(
   if (!(error instanceof ApiError) || !denials.has(error.code)) return
   // Of an open route it is not the caller who is refused, but what the request brings along.
   if (isOpen(route.can) || !('id' in caller.actor)) return
-  if (!(await withinLimit(ports.limits.hit('denied', { user: caller.actor.id })))) return
   const { scope } = caller
   const beyond = error.code === 'DELEGATION_CEILING' ? { beyond: error.details } : {}
   const details = { method: route.method, path: route.path, needs: route.can, code: error.code, ...beyond }
@@ -44,5 +45,8 @@ export async function auditDenial(
     ...partner,
     details,
   } as const
-  await writeRefusals(pool, [refusal], clientOf(request, reply), ports.clock.now())
+  const client = clientOf(request, reply)
+  if (!(await withinLimit(ports.limits.hit('denied', { user: caller.actor.id })))) return
+  tellRefusals(security, [refusal], client)
+  await writeRefusals(pool, [refusal], client, ports.clock.now())
 }

@@ -10,6 +10,15 @@ export const catalogue = {
   CIRCULAR_INHERITANCE: [400, 'The parent role would be one of the role’s own descendants.'],
   WEAK_PASSWORD: [400, 'The password is too easily guessed; `details` says why.'],
   LINK_INVALID: [400, 'The one-time link or token is unknown, used or expired.'],
+  REVIEW_COMPLETED: [400, 'The access review is completed: its decisions stand; `details` counts them.'],
+  REVIEW_ITEMS_PENDING: [
+    400,
+    'Somebody has to decide on items of the access review before it can be completed; `details` counts them.',
+  ],
+  SSO_PROVIDER_UNUSABLE: [
+    400,
+    'The identity provider cannot be activated: what it publishes of itself could not be read; `details` says why.',
+  ],
   KEY_NOT_ACTIVE: [400, 'The key is revoked, or expired where that matters: make another one.'],
   UNAUTHENTICATED: [401, 'No valid credential came with the request.'],
   INVALID_CREDENTIALS: [401, 'E-mail or password is wrong, or the account cannot log in.'],
@@ -21,10 +30,14 @@ export const catalogue = {
   ],
   ENROLLMENT_KEY_INVALID: [401, 'The enrollment key is unknown, expired, used up or revoked.'],
   FORBIDDEN: [403, 'The caller lacks the permission that this endpoint demands.'],
+  SSO_REQUIRED: [
+    403,
+    'The organization demands single sign-on: passwords open nothing there; `details` says where to log in.',
+  ],
   CONTEXT_REQUIRED: [403, 'The user belongs to no partner and no organization.'],
   FULL_ACCESS_REQUIRED: [
     403,
-    'Users and roles are managed only with access to all organizations of the partner, or to all sites and groups of the organization.',
+    'Users and roles are managed only with access to all organizations of the partner, or to all sites and groups of the organization; sites and groups only with the latter.',
   ],
   DELEGATION_CEILING: [
     403,
@@ -50,15 +63,19 @@ export const catalogue = {
   ALREADY_EXISTS: [409, 'Another one with the same distinguishing value exists.'],
   LAST_ADMINISTRATOR: [409, 'The partner would be left without anybody who may do everything.'],
   DEVICE_OFFLINE: [409, 'An answer from the device is awaited, but it is offline.'],
+  LIMIT_REACHED: [409, 'There are as many of them as there may be: `details` holds `{most}`.'],
   SITE_NOT_EMPTY: [409, 'The site still has devices, or enrollment keys that work; `details` counts them.'],
   DEVICE_LIMIT_REACHED: [403, 'The organization, or its partner, has as many devices as it is allowed.'],
   PAYLOAD_TOO_LARGE: [
     413,
-    'The body is larger than 1 MiB, has more than 1,000 keys or is nested deeper than 32.',
+    'The body is larger than 1 MiB, has more than 1,000 keys or 20,000 values, or is nested deeper than 32.',
   ],
   UNSUPPORTED_MEDIA_TYPE: [415, 'Bodies are `application/json`.'],
   RANGE_NOT_SATISFIABLE: [416, 'The range asked for has none of the bytes there are.'],
-  IDEMPOTENCY_MISMATCH: [422, 'The Idempotency-Key was used before with a different request.'],
+  IDEMPOTENCY_MISMATCH: [
+    422,
+    'The Idempotency-Key was used before with a different request, or by the caller when they could see something else.',
+  ],
   RELEASE_UNTRUSTED: [
     422,
     'The release cannot be taken on trust; `details` holds `{reason}`, and `{asset}` where one is the cause.',
@@ -66,6 +83,10 @@ export const catalogue = {
   MFA_ENROLLMENT_REQUIRED: [428, 'The caller’s role demands a TOTP authenticator, and none is enrolled.'],
   RATE_LIMITED: [429, 'Too many requests: `retryAfter` (seconds) says when to try again.'],
   INTERNAL: [500, 'A fault of the server. The request id finds it in the log.'],
+  DYNAMIC_GROUPS_UNAVAILABLE: [
+    501,
+    'This server has no groups whose members follow from a filter: make a static one.',
+  ],
   SMS_NOT_CONFIGURED: [501, 'This server sends no text messages: SMS_DRIVER is not set.'],
   PROVIDER_ERROR: [502, 'A provider outside, such as the one of text messages, did not do its part.'],
   RELEASE_HOST_FAILED: [502, 'What holds the releases does not answer, or not as it should.'],
@@ -84,6 +105,8 @@ export interface ErrorOptions {
   retryAfter?: number
   /** what went wrong underneath: logged, never answered */
   cause?: unknown
+  /** turned away by design, where there is no room: counted, no fault, and not worth a line of the log each time */
+  shed?: true
 }
 
 /** A refusal with a code of the catalogue. The message is read by people; programs read `code`. */
@@ -93,6 +116,7 @@ export class ApiError extends Error {
   readonly status: number
   readonly details: readonly Record<string, unknown>[]
   readonly retryAfter: number | undefined
+  readonly shed: boolean
 
   constructor(code: ErrorCode, message: string, options: ErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
@@ -100,6 +124,7 @@ export class ApiError extends Error {
     this.status = catalogue[code][0]
     this.details = options.details ?? []
     this.retryAfter = options.retryAfter
+    this.shed = options.shed ?? false
   }
 
   /** The body of the answer. `retryAfter` stands beside `error` (interface §Errors). */

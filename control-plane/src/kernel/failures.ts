@@ -1,14 +1,21 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { STATUS_CODES } from 'node:http'
+import { inLog } from '@svc/proto/trace'
 import type { Socket } from 'node:net'
 import { translate } from './translate.ts'
 
 /** Answers whatever was thrown with the one envelope; faults of ours are logged with what went wrong underneath. */
 export function answerErrors(error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply {
   const refusal = translate(error)
-  if (refusal.status >= 500) {
+  // A crowd that is turned away must not make the log wait for its reader, and everybody for the log.
+  if (refusal.status >= 500 && !refusal.shed) {
     request.log.error(
-      { err: refusal.cause ?? refusal, requestId: request.id, code: refusal.code },
+      {
+        event: 'http.failed',
+        err: refusal.cause ?? refusal,
+        ...inLog(request.trace),
+        errorCode: refusal.code,
+      },
       'a request failed',
     )
   }

@@ -1,11 +1,21 @@
 /** Promise P7: five seconds; this is what it costs when the bus is away. */
 export const maxAgeMs = 2_000
+export interface Remembering {
+  /** instead of {@link maxAgeMs} */
+  rememberMs?: number
+  /** the time that servers share, ms since 1970; default: the host's */
+  now?: () => number
+}
+
 /** Kept for this long after their last use at most; a fleet of operators is small. */
 const maxEntries = 10_000
 
 interface Entry<T> {
   value: Promise<T | undefined>
+  /** ms since 1970, to be compared with what others say of time */
   at: number
+  /** ms of the clock that nobody sets: one that was put back must not keep what is remembered good until it has caught up */
+  since: number
 }
 
 /**
@@ -15,17 +25,22 @@ interface Entry<T> {
 export class FreshCache<T> {
   readonly #entries = new Map<string, Entry<T>>()
   readonly #keepAbsent: boolean
+  readonly #maxAgeMs: number
+  readonly #now: () => number
 
-  /** @param keepAbsent false: keys come from strangers, and what there is not takes nobody's place */
-  constructor({ keepAbsent }: { keepAbsent: boolean }) {
+  /** @param options `keepAbsent` false: keys come from strangers, and what there is not takes nobody's place */
+  constructor({ keepAbsent, rememberMs = maxAgeMs, now = Date.now }: { keepAbsent: boolean } & Remembering) {
     this.#keepAbsent = keepAbsent
+    this.#maxAgeMs = rememberMs
+    this.#now = now
   }
 
   /** What is remembered, or on its way, and young enough; else what `load` says. @param notBefore ms: what was asked for before this will not do */
   find(key: string, load: () => Promise<T | undefined>, notBefore = 0): Promise<T | undefined> {
     const entry = this.#entries.get(key)
-    if (entry && entry.at >= Math.max(notBefore, Date.now() - maxAgeMs)) return entry.value
-    const fresh: Entry<T> = { value: load(), at: Date.now() }
+    if (entry && entry.at >= notBefore && performance.now() - entry.since <= this.#maxAgeMs)
+      return entry.value
+    const fresh: Entry<T> = { value: load(), at: this.#now(), since: performance.now() }
     this.#remember(key, fresh)
     fresh.value.then(
       (value) => {

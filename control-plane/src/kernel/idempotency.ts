@@ -45,15 +45,33 @@ export function idempotentRequest(
       details: [{ in: 'header', field: 'Idempotency-Key', message: '1 to 255 visible ASCII characters' }],
     })
   }
-  const { actor } = caller
   return {
     key,
     partnerId: scope.kind === 'tenant' ? scope.partnerId : systemPartner,
-    caller: 'id' in actor ? `${actor.type}:${actor.id}` : actor.type,
+    caller: nameOf(caller),
     route: `${route.method} ${route.path}`,
-    bodyHash: sha256(JSON.stringify([request.url, request.body ?? null])),
+    bodyHash: sha256(JSON.stringify([request.url, request.body ?? null, ...seenBy(scope)])),
   }
 }
+
+/**
+ * What somebody sees who does not see the whole of a partner: an answer from before they lost some of it is not for them any more, and the
+ * request was another one.
+ */
+function seenBy(scope: Scope): unknown[] {
+  if (scope.kind !== 'tenant') return []
+  const { orgs, siteIds, deviceGroupIds } = scope
+  return orgs === 'all' && !siteIds && !deviceGroupIds ? [] : [orgs, siteIds, deviceGroupIds]
+}
+
+/** Of somebody who belongs to several organizations each login is another caller: what one was answered is not for the other. */
+function nameOf({ actor, membership }: Caller): string {
+  const name = 'id' in actor ? `${actor.type}:${actor.id}` : actor.type
+  return membership?.kind === 'organization' ? `${name}@${membership.id}` : name
+}
+
+/** The first seals answers that show a secret, all open them: a master key may have been exchanged within the day. */
+export type SealKeys = () => readonly Buffer[]
 
 interface Row {
   status: number
@@ -72,7 +90,7 @@ interface Row {
 export async function claim(
   db: Db,
   request: IdempotentRequest,
-  sealKey: Buffer,
+  sealKeys: SealKeys,
 ): Promise<Remembered | undefined> {
   const { partnerId, caller, route, bodyHash } = request
   const keyHash = sha256(request.key)
@@ -87,10 +105,13 @@ export async function claim(
     select status, answer, sealed, body_hash from idempotency
     where partner_id = ${partnerId} and caller = ${caller} and route = ${route} and key_hash = ${keyHash}`
   if (!row || !Buffer.from(row.bodyHash).equals(bodyHash)) {
-    throw new ApiError('IDEMPOTENCY_MISMATCH', 'the Idempotency-Key was used before with a different request')
+    throw new ApiError(
+      'IDEMPOTENCY_MISMATCH',
+      'the Idempotency-Key was used before with a different request, or with a different view',
+    )
   }
   const answer = Buffer.from(row.answer)
-  return { status: row.status, text: row.sealed ? unseal(answer, request, sealKey) : answer.toString() }
+  return { status: row.status, text: row.sealed ? unseal(answer, request, sealKeys) : answer.toString() }
 }
 
 /** Remembers the answer, in the transaction that made it true. */
@@ -98,11 +119,11 @@ export function remember(
   db: Db,
   request: IdempotentRequest,
   answer: Remembered,
-  sealKey: Buffer | undefined,
+  sealKeys: SealKeys | undefined,
 ): void {
-  const bytes = sealKey ? seal(answer.text, request, sealKey) : Buffer.from(answer.text)
+  const bytes = sealKeys ? seal(answer.text, request, sealKeys) : Buffer.from(answer.text)
   db.later`
-    update idempotency set status = ${answer.status}, answer = ${bytes}, sealed = ${sealKey !== undefined}
+    update idempotency set status = ${answer.status}, answer = ${bytes}, sealed = ${sealKeys !== undefined}
     where partner_id = ${request.partnerId} and caller = ${request.caller} and route = ${request.route}
       and key_hash = ${sha256(request.key)}`
 }
@@ -111,15 +132,26 @@ export function remember(
 const answerKey = ({ key, caller, route }: IdempotentRequest, sealKey: Buffer) =>
   Buffer.from(hkdfSync('sha256', key, sealKey, `${caller}|${route}`, 32))
 
-function seal(text: string, request: IdempotentRequest, sealKey: Buffer): Buffer {
+function seal(text: string, request: IdempotentRequest, sealKeys: SealKeys): Buffer {
+  const [first] = sealKeys()
+  if (!first) throw new Error('no key seals answers')
   const nonce = randomBytes(12)
-  const cipher = createCipheriv('aes-256-gcm', answerKey(request, sealKey), nonce)
+  const cipher = createCipheriv('aes-256-gcm', answerKey(request, first), nonce)
   const sealed = Buffer.concat([cipher.update(text), cipher.final()])
   return Buffer.concat([nonce, cipher.getAuthTag(), sealed])
 }
 
-function unseal(bytes: Buffer, request: IdempotentRequest, sealKey: Buffer): string {
-  const decipher = createDecipheriv('aes-256-gcm', answerKey(request, sealKey), bytes.subarray(0, 12))
-  decipher.setAuthTag(bytes.subarray(12, 28))
-  return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString()
+/** Which of them sealed it is found by trying: there are two at most, and none opens what another sealed. */
+function unseal(bytes: Buffer, request: IdempotentRequest, sealKeys: SealKeys): string {
+  let failure: unknown
+  for (const sealKey of sealKeys()) {
+    try {
+      const decipher = createDecipheriv('aes-256-gcm', answerKey(request, sealKey), bytes.subarray(0, 12))
+      decipher.setAuthTag(bytes.subarray(12, 28))
+      return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString()
+    } catch (error) {
+      failure = error
+    }
+  }
+  throw failure
 }

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, test, vi } from 'vitest'
 import { ApiError } from './errors.ts'
 import { bodyLimits, parseBody } from './json.ts'
 
@@ -46,6 +46,26 @@ describe('a body', () => {
     expect(codeOf(nested(bodyLimits.depth))).toBe('read')
     expect(codeOf(nested(bodyLimits.depth + 1))).toBe('PAYLOAD_TOO_LARGE')
     expect(codeOf(nested(200_000))).toBe('PAYLOAD_TOO_LARGE')
+  })
+
+  test('has as many values as the limit, and no more; in its texts there are none', () => {
+    const zeros = (count: number) => `[${Array(count).fill('0').join()}]`
+    expect(codeOf(zeros(bodyLimits.values))).toBe('read')
+    expect(codeOf(zeros(bodyLimits.values + 2))).toBe('PAYLOAD_TOO_LARGE')
+    expect(codeOf(JSON.stringify(`${'[{,:'.repeat(100_000)}\\"${',['.repeat(100_000)}`))).toBe('read')
+  })
+
+  test.each([
+    ['brackets', '['.repeat(bodyLimits.bytes)],
+    ['objects in each other', '{"a":'.repeat(200_000)],
+    ['empty lists', `[${'[],'.repeat(300_000)}[]]`],
+    ['empty objects', `[${'{},'.repeat(300_000)}{}]`],
+    ['keys', withKeys(80_000)],
+  ])('of a million bytes that are %s is refused before anything is made of it', (_, text) => {
+    const parsed = vi.spyOn(JSON, 'parse')
+    expect(codeOf(text)).toBe('PAYLOAD_TOO_LARGE')
+    expect(parsed).not.toHaveBeenCalled()
+    parsed.mockRestore()
   })
 
   test('has as many keys as the limit, and no more', () => {

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { isWithin } from './address-ranges.ts'
-import { clientAddress } from './address.ts'
+import { knownAddress } from './address.ts'
 import type { KeyStanding } from './api-keys.ts'
 import { ApiError } from './errors.ts'
 import { rateLimited } from './limits.ts'
@@ -32,8 +32,8 @@ export async function admitKey(
   uses.add(key, clock.now())
 }
 
-function checkAddress({ ip, socket }: FastifyRequest, { ipAllowlist }: KeyStanding) {
-  const address = clientAddress(ip, socket.remoteAddress)
-  if (!ipAllowlist || isWithin(address, ipAllowlist)) return
-  throw new ApiError('IP_NOT_ALLOWED', `the API key may not be used from ${address}`)
+function checkAddress({ ip }: FastifyRequest, { ipAllowlist }: KeyStanding) {
+  const address = knownAddress(ip)
+  if (!ipAllowlist || (address !== undefined && isWithin(address, ipAllowlist))) return
+  throw new ApiError('IP_NOT_ALLOWED', `the API key may not be used from ${address ?? 'an unknown address'}`)
 }

@@ -28,6 +28,15 @@ export const limits = {
     store: 'postgres',
     counts: 'requests',
   },
+  // Each tells the address's owner by mail, whoever it was. Beyond it the answer is the same, and no mail goes out.
+  'register-account': {
+    of: 'registrations with this e-mail',
+    per: ['email'],
+    points: 3,
+    seconds: hour,
+    store: 'postgres',
+    counts: 'requests',
+  },
   // Guessing one account from one place, one account from many, many from one place.
   login: {
     of: 'failed logins with this e-mail from this address',
@@ -151,6 +160,15 @@ export const limits = {
     per: ['ip'],
     points: 60,
     seconds: 10 * minute,
+    store: 'redis',
+    counts: 'requests',
+  },
+  // Asking, leaving, coming back, exchanging: four to a login, and an office begins its day behind one address.
+  sso: {
+    of: 'requests for single sign-on from this address',
+    per: ['ip'],
+    points: 1_200,
+    seconds: 5 * minute,
     store: 'redis',
     counts: 'requests',
   },

@@ -2,7 +2,7 @@ import postgres from 'postgres'
 import type { z } from 'zod'
 import type { Ctx } from './context.ts'
 import { envelope } from './envelope.ts'
-import { newestFirst } from './page.ts'
+import { newestFirst, placeOf } from './page.ts'
 import type { ListSpec } from './route.ts'
 import { exactText } from '../adapters/timestamps.ts'
 
@@ -20,14 +20,15 @@ export function listEnvelope<R extends `GET /${string}`, F, I extends z.ZodType>
   const column = postgres.fromCamel(spec.newestBy)
   return async (ctx: Ctx<never, Paged, unknown>) => {
     const { limit, cursor, ...query } = ctx.query
-    const last =
-      cursor === undefined ? undefined : (ctx.ports.cursors.read(cursor, order) as [string, string])
+    const { cursors } = ctx.ports
+    const place = placeOf(ctx, order)
+    const last = cursor === undefined ? undefined : (cursors.read(cursor, place) as [string, string])
     const page = newestFirst(ctx.db.sql, column, limit, last)
     const rows = (await spec.run({ ...ctx, query } as never, page)) as Record<string, unknown>[]
     const data = rows.slice(0, limit)
     const shown = data.at(-1)
     if (rows.length <= limit || !shown) return envelope(data, null)
     const keys = [exactText(shown[spec.newestBy] as Date), String(shown['id'])]
-    return envelope(data, ctx.ports.cursors.write({ ...order, keys }))
+    return envelope(data, cursors.write({ ...place, keys }))
   }
 }

@@ -117,9 +117,23 @@ const downloads: Json = {
   '304': { description: 'The client has them: `If-None-Match`.' },
 }
 
+/** Rows as they are read, in the form that was asked for. */
+const streams: Json = {
+  '200': {
+    description:
+      'The rows, sent as they are read; `svc-export-rows` counts them, `svc-export-truncated` says whether there were more.',
+    content: {
+      'text/csv': { schema: { type: 'string' } },
+      'application/json': { schema: { type: 'object' } },
+    },
+  },
+}
+
 function responses(route: Route, components: Components): Json {
   const refusals = { ...refusalsOf(route), default: { $ref: '#/components/responses/Error' } }
+  if (route.stream) return { ...streams, ...refusals }
   if (route.download) return { ...downloads, ...refusals }
+  if (route.redirect) return { '302': { description: `${route.summary}: see \`Location\`.` }, ...refusals }
   const content = route.returns && {
     content: { 'application/json': { schema: components.lift(outputSchema(route.returns)) } },
   }

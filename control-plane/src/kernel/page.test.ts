@@ -1,11 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { Caller } from './context.ts'
 import { ApiError } from './errors.ts'
-import { type Cursor, cursors } from './page.ts'
+import { type Cursor, cursors, placeOf } from './page.ts'
 
 const key = Buffer.alloc(32, 7)
-const ours = cursors(key)
-const place = { route: 'GET /things', sort: 'createdAt', direction: 'desc' } as const
+const ours = cursors(() => [key])
+const order = { route: 'GET /things', sort: 'createdAt', direction: 'desc' } as const
+const place = { ...order, asked: 'by somebody' }
 const keys = ['2026-11-27 10:00:00.123456+00', '01a2']
 
 const refusal = (read: () => unknown) => {
@@ -43,6 +45,7 @@ describe('a cursor', () => {
     ['another list', { route: 'GET /others' }],
     ['another order', { sort: 'name' }],
     ['another direction', { direction: 'asc' }],
+    ['somebody else', { asked: 'by another' }],
   ])('of %s is refused', (_what, other) => {
     expect(isRefused(refusal(() => ours.read(ours.write({ ...place, ...other, keys }), place)))).toBe(true)
   })
@@ -52,7 +55,33 @@ describe('a cursor', () => {
   })
 
   test('of another installation is refused', () => {
-    const theirs = cursors(Buffer.alloc(32, 8)).write({ ...place, keys })
+    const theirs = cursors(() => [Buffer.alloc(32, 8)]).write({ ...place, keys })
     expect(isRefused(refusal(() => ours.read(theirs, place)))).toBe(true)
+  })
+})
+
+describe('the place of a caller in a list', () => {
+  const user = (id: string, membership = 'm1') =>
+    ({ actor: { type: 'user', id, email: '' }, membership: { kind: 'partner', id: membership } }) as Caller
+  const asked = (caller: Caller, query: object, params: object = {}) =>
+    placeOf({ caller, params, query }, order).asked
+  const first = asked(user('u1'), { status: 'online', search: 'x' })
+
+  test.each<[string, object]>([
+    ['the next page', { status: 'online', search: 'x', cursor: 'c' }],
+    ['another size', { status: 'online', search: 'x', limit: 7, includeTotal: true }],
+    ['another order of words', { search: 'x', status: 'online', osType: undefined }],
+  ])('is the same for %s', (_what, query) => {
+    expect(asked(user('u1'), query)).toBe(first)
+  })
+
+  test.each<[string, string]>([
+    ['another user', asked(user('u2'), { status: 'online', search: 'x' })],
+    ['another membership', asked(user('u1', 'm2'), { status: 'online', search: 'x' })],
+    ['another filter', asked(user('u1'), { status: 'offline', search: 'x' })],
+    ['a filter less', asked(user('u1'), { status: 'online' })],
+    ['another device', asked(user('u1'), { status: 'online', search: 'x' }, { id: 'd1' })],
+  ])('is another for %s', (_what, other) => {
+    expect(other).not.toBe(first)
   })
 })

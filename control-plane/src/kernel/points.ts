@@ -1,3 +1,4 @@
+import { ApiError } from './errors.ts'
 import { type LimitName, type Limits, limits, type Subject } from './limits.ts'
 import type { Route } from './route.ts'
 
@@ -41,4 +42,27 @@ export async function take(
 export async function settle(counters: Limits, taken: readonly Taken[], status: number): Promise<void> {
   if (status === 401 || status === 403) return
   for (const { name, subject } of taken) await counters.refund(name, subject)
+}
+
+/**
+ * A guess that is known as one only when the request is looked into: counted as by {@link take} and {@link settle}.
+ *
+ * @throws ApiError RATE_LIMITED, and whatever `work` throws
+ */
+export async function countingGuess<T>(
+  counters: Limits,
+  name: LimitName,
+  subject: Subject,
+  work: () => Promise<T>,
+): Promise<T> {
+  let status = 200
+  try {
+    await counters.hit(name, subject)
+    return await work()
+  } catch (error) {
+    status = error instanceof ApiError ? error.status : 500
+    throw error
+  } finally {
+    await settle(counters, [{ name, subject }], status)
+  }
 }

@@ -1,5 +1,7 @@
 import type { Bus } from '@svc/proto/bus'
 import type { Clock } from '../adapters/clock.ts'
+import type { Oidc } from '../adapters/oidc/oidc.ts'
+import type { Egress } from '../adapters/egress.ts'
 import type { Mailer } from '../adapters/mail/mail.ts'
 import type { ReleaseSource } from '../adapters/releases.ts'
 import type { Passwords } from '../adapters/passwords.ts'
@@ -29,6 +31,10 @@ export interface Ports {
   mailer: Mailer
   /** undefined: none is configured */
   sms: Sms | undefined
+  /** logins at organizations' identity providers */
+  oidc: Oidc
+  /** the only way out to addresses that a tenant can influence */
+  egress: Egress
   /** Ed25519 keys that sign commands */
   signingKeys: SigningKeys
   /** where releases of agents come from */

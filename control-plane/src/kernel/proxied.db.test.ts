@@ -1,9 +1,10 @@
 import { expect, test } from 'vitest'
 import { testApp } from '../../test/harness/app.ts'
 import { thingRoutes } from '../../test/harness/things.ts'
+import { routes } from '../areas/index.ts'
 
 const proxy = '10.9.9.9'
-const t = await testApp({ env: { TRUSTED_PROXIES: proxy }, routes: thingRoutes })
+const t = await testApp({ env: { TRUSTED_PROXIES: proxy }, routes: [...routes, ...thingRoutes] })
 
 const guess = (remoteAddress: string, forwarded?: string) =>
   t.request('POST /public/sign-in', null, {
@@ -32,4 +33,28 @@ test.each([
 test('guesses from made-up addresses behind a proxy run into its own limit', async () => {
   const made = Array.from({ length: 60 }, (_, n) => guess(proxy, `somebody-${n}`))
   expect((await Promise.all(made)).some(({ status }) => status === 429)).toBe(true)
+})
+
+test('a key for some addresses works from who is said to be there, and not from whom the proxy does not name', async () => {
+  const admin = await t.people.partnerAdmin(await t.make.partner())
+  const body = { name: 'Office', scopes: ['users:read'], ipAllowlist: [proxy, '192.0.2.7'] }
+  const { key } = (await t.request('POST /api-keys', admin, { body })).body
+  const use = async (remoteAddress: string, forwarded?: string) =>
+    (
+      await t.request('GET /users', null, {
+        remoteAddress,
+        headers: { 'x-api-key': key, ...(forwarded !== undefined && { 'x-forwarded-for': forwarded }) },
+      })
+    ).status
+  for (const [peer, said] of [[proxy], [proxy, '192.0.2.7'], ['192.0.2.7', 'somebody']] as const)
+    expect([peer, said, await use(peer, said)]).toEqual([peer, said, 200])
+  for (const said of [
+    'somebody',
+    '198.51.100.9:443',
+    'unknown',
+    '192.0.2.7, 198.51.100.9',
+    '192.0.2.7 '.repeat(2),
+  ])
+    expect([said, await use(proxy, said)]).toEqual([said, 403])
+  expect(await use('198.51.100.9', '192.0.2.7')).toBe(403)
 })

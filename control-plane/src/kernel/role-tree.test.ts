@@ -45,6 +45,10 @@ test('a role gives its own rights and those of all its parents', () => {
   )
 })
 
+test('a role that is not there is not taken for one that gives nothing', () => {
+  expect(() => effectiveRights(treeOf(node('a', null, '*:*')), 'A')).toThrow('not in its owner')
+})
+
 test('each right is told from the nearest role that has it', () => {
   const tree = treeOf(
     node('top', null, 'devices:read', 'users:read'),
@@ -109,6 +113,33 @@ test('a right that a child gains only through its parent is at stake, and so is 
   )
   expect(atStake(tree, node('parent', null, 'devices:read'))).toEqual(new Set(['devices:read', '*:*']))
   expect(atStake(tree, node('parent', 'other'))).toEqual(new Set(['users:write', '*:*']))
+})
+
+test('a second factor that a change takes from the roles below, or asks of them, puts all that they give at stake', () => {
+  const forced = { ...node('parent', 'top'), forceMfa: true }
+  const tree = treeOf(node('top', null), forced, node('child', 'parent', 'devices:execute'), {
+    ...node('own', 'parent', 'users:write'),
+    forceMfa: true,
+  })
+  const stake = new Set(['devices:execute'])
+  expect(atStake(tree, node('parent', 'top'))).toEqual(stake)
+  expect(atStake(tree, { ...node('top', null), forceMfa: true })).toEqual(new Set())
+  const bare = treeOf(forced, node('moved', 'parent'), node('child', 'moved', 'devices:execute'))
+  expect(atStake(bare, node('moved', null))).toEqual(stake)
+})
+
+test('what is at stake in a chain of thousands is known at once, to the last of them', () => {
+  const deep = Array.from({ length: 5_000 }, (_, n) =>
+    node(`r${n}`, n === 0 ? null : `r${n - 1}`, ...allPermissions.slice(n % 5, 30)),
+  )
+  const tree = treeOf(...deep, node('last', 'r4999', 'users:write'), node('beside', null, '*:*'))
+  const started = performance.now()
+  const stake = atStake(tree, node('r0', null, 'devices:read', 'scripts:delete'))
+  expect(performance.now() - started).toBeLessThan(2_000)
+  expect(stake.has('scripts:delete')).toBe(true)
+  expect(stake.has('*:*')).toBe(false)
+  const given = atStake(tree, node('r0', null, '*:*'))
+  expect([given.has('*:*'), given.has('users:write')]).toEqual([true, true])
 })
 
 test('a circle that was made by hand ends a walk', () => {

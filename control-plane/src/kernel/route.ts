@@ -3,6 +3,8 @@ import type { Ctx } from './context.ts'
 import type { Download } from './download.ts'
 import type { LimitName } from './limits.ts'
 import type { Page } from './page.ts'
+import type { Snapshot } from './db.ts'
+import type { Outflow } from './stream.ts'
 import type { Permission } from './permissions.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
@@ -30,19 +32,26 @@ interface Common {
   can: Can
   summary: string
   limit?: LimitName | readonly LimitName[]
+  /** so many of these requests are answered at once by a process; the rest is told to come again, before anything is asked about what they say */
+  atOnce?: number
+  /** it goes over connections that are kept for such: also where all others are in use people can log in, and out */
+  reserved?: true
   /** a flag of the configuration; where it is off there is no such endpoint */
   existsIf?: 'enableRegistration'
   /** callable without a second factor by a user whose role demands one */
   mfaExempt?: true
   /** demands a second factor checked within ten minutes */
   freshMfa?: true
-  /** demands that the caller is limited to no part of their partner or organization (interface §Authentication 11) */
-  fullAccess?: true
+  /**
+   * Demands that the caller is limited to no part of their partner or organization (interface §Authentication 11); `organization`: to
+   * no sites and device groups, be it of one organization or of several.
+   */
+  fullAccess?: true | 'organization'
 }
 
 /** A write says its audit action, or false with the reason why it leaves no row. */
 type Audit<R extends string> = R extends `GET ${string}`
-  ? { audit?: string | false; writes?: true }
+  ? { audit?: string | false; writes?: never } | { audit: string | { none: string }; writes: true }
   : { audit: string | { none: string } }
 
 type Run<R extends string, Q, B> = Ctx<ParamsOf<R>, Out<Q>, Out<B>>
@@ -91,6 +100,11 @@ export interface Route extends Common {
   list: boolean
   /** what `run` gives is a {@link Download} */
   download: boolean
+  /** sends piece by piece what {@link Outflow} says, from one snapshot of the database */
+  stream: StreamRun | undefined
+  streams: ((poolSize: number) => number) | undefined
+  /** what `run` gives is a {@link Redirect} */
+  redirect: boolean
   prepare: ((ctx: Ctx<never, never, never>) => Promise<unknown>) | undefined
   run: (ctx: Ctx<never, never, never>, prepared: never) => unknown
   answer: ((ctx: Ctx<never, never, never>, value: never) => Promise<unknown>) | undefined
@@ -112,4 +126,30 @@ export interface DownloadSpec<R extends string, Q> extends Common {
   run: (ctx: Run<R, Q, undefined>) => Promise<Download | undefined>
 }
 
-export { download, list, route } from './declare.ts'
+type StreamRun = (ctx: Ctx<never, never, never>, db: never) => Promise<Outflow | undefined>
+
+/** An endpoint that sends rows as they are read, with back-pressure, and leaves its audit row before the first of them. */
+export interface StreamSpec<Q, B> extends Common {
+  audit: string
+  query?: Q
+  body?: B
+  /** so many of them at once in a process, as each holds a connection to the database */
+  streams: (poolSize: number) => number
+  run: (ctx: Ctx<object, Out<Q>, Out<B>>, db: Snapshot) => Promise<Outflow | undefined>
+}
+
+/** Where a browser is sent. */
+export interface Redirect {
+  to: string
+}
+
+/** An endpoint for browsers that answers with another address, also where it refuses: 302, whatever comes. */
+export interface RedirectSpec<R extends string, Q, P> extends Common {
+  /** what it leaves is written by itself: the outcome is not told by the status */
+  audit: { none: string }
+  query?: Q
+  prepare?: (ctx: Run<R, Q, undefined>) => Promise<P>
+  run: (ctx: Run<R, Q, undefined>, prepared: P) => Promise<Redirect>
+}
+
+export { download, list, redirect, route, stream } from './declare.ts'

@@ -62,3 +62,16 @@ export function visibleDevice(sql: Sql, scope: Scope, alias: string, column: str
     : sql``
   return sql`(${tenant} ${inSites} ${inGroups})`
 }
+
+/** Rows that are a partner's own, or of an organization that was not given up. Says nothing of what may be seen. */
+export function living(sql: Sql, scope: Scope, alias: string): Fragment {
+  return sql`not exists (select from organizations gone
+    where ${visible(sql, scope, 'gone')} and gone.id = ${sql(alias)}.org_id and gone.deleted_at is not null)`
+}
+
+/** {@link visible}, and the caller's restriction to device groups. */
+export function visibleGroup(sql: Sql, scope: Scope, alias: string, column: string): Fragment {
+  const tenant = visible(sql, scope, alias)
+  if (scope.kind !== 'tenant' || !scope.deviceGroupIds) return tenant
+  return sql`(${tenant} and ${sql(alias)}.${sql(column)} = any(${scope.deviceGroupIds as string[]}::uuid[]))`
+}

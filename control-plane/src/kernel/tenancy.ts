@@ -42,4 +42,9 @@ export interface Db {
   /** As {@link visible}, for devices and their children: site and group restrictions too. `column` is the device's id there: `id`
    * in `devices` (default), `device_id` elsewhere. */
   visibleDevice(alias: string, column?: string): Fragment
+  /** As {@link visible}, for device groups and what is said of them: the restriction to groups too. `column` is the group's id there:
+   * `id` in `device_groups` (default), `group_id` elsewhere. */
+  visibleGroup(alias: string, column?: string): Fragment
+  /** Beside one of these: true for rows of `alias` that did not go with their organization; those without one stay. */
+  living(alias: string): Fragment
 }

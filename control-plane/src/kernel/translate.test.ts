@@ -2,6 +2,7 @@ import { BusDown } from '@svc/proto/bus'
 import { describe, expect, test } from 'vitest'
 import { PasswordsBusy } from '../adapters/passwords.ts'
 import { ApiError } from './errors.ts'
+import { PoolBusy } from './pool-turns.ts'
 import { translate } from './translate.ts'
 
 const thrown = (code: string, more: object = {}) =>
@@ -18,6 +19,8 @@ describe('what was thrown is answered as', () => {
     ['CONNECT_TIMEOUT', 'UNAVAILABLE'],
     ['CONNECTION_CLOSED', 'UNAVAILABLE'],
     ['ECONNREFUSED', 'UNAVAILABLE'],
+    ['DATABASE_AWAY', 'UNAVAILABLE'],
+    ['55P03', 'UNAVAILABLE'],
     ['42501', 'INTERNAL'],
     ['42P01', 'INTERNAL'],
   ])('%s: %s, and nothing of it is told', (code, wanted) => {
@@ -37,9 +40,25 @@ describe('what was thrown is answered as', () => {
   })
 
   test('try again soon when a queue or the bus is full', () => {
-    for (const busy of [new PasswordsBusy('busy'), new BusDown('up:1')]) {
-      expect(translate(busy).body()).toMatchObject({ error: { code: 'UNAVAILABLE' }, retryAfter: 2 })
+    // Turned away by design: not a line of the log each.
+    expect(translate(new PasswordsBusy('busy')).shed).toBe(true)
+    expect(translate(new PoolBusy('busy')).shed).toBe(true)
+    expect(translate(new BusDown('up:1')).shed).toBe(false)
+    for (const busy of [new PasswordsBusy('busy'), new PoolBusy('busy'), new BusDown('up:1')]) {
+      expect(translate(busy).body()).toMatchObject({
+        error: { code: 'UNAVAILABLE' },
+        retryAfter: expect.any(Number),
+      })
     }
+  })
+
+  test.each([
+    ['FST_ERR_BAD_URL', 400],
+    ['FST_ERR_MAX_PARAM_LENGTH', 414],
+  ])('%s: without the path that the framework quotes', (code, statusCode) => {
+    const refusal = translate(thrown(code, { statusCode }))
+    expect(refusal.code).toBe('BAD_REQUEST')
+    expect(JSON.stringify(refusal.body())).not.toContain('secret')
   })
 
   test('the framework’s refusals, by their status', () => {

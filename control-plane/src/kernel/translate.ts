@@ -1,6 +1,8 @@
 import { BusDown, StreamFull } from '@svc/proto/bus'
 import { PasswordsBusy } from '../adapters/passwords.ts'
 import { ApiError, type ErrorCode } from './errors.ts'
+import { PoolBusy } from './pool-turns.ts'
+import { comeAgainSeconds } from './room.ts'
 
 /** Postgres conditions (SQLSTATE) that are somebody's doing, or that pass. Any other is our fault. */
 const sqlStates: Record<string, readonly [ErrorCode, string]> = {
@@ -25,6 +27,7 @@ const sqlStates: Record<string, readonly [ErrorCode, string]> = {
 
 /** Codes of postgres.js and of sockets: there was no answer. */
 const unreachable = new Set([
+  'DATABASE_AWAY',
   'CONNECT_TIMEOUT',
   'CONNECTION_CLOSED',
   'CONNECTION_ENDED',
@@ -38,6 +41,12 @@ const unreachable = new Set([
   'ETIMEDOUT',
   'EHOSTUNREACH',
 ])
+
+/** Of these Fastify quotes the path, in which may stand what its sender holds secret. */
+const unquoted: Record<string, string> = {
+  FST_ERR_BAD_URL: 'the path is no valid URL',
+  FST_ERR_MAX_PARAM_LENGTH: 'a part of the path is too long',
+}
 
 /** Fastify's own refusals by status, and in our words; of any other it says enough itself, and names nothing of ours. */
 const framework: Record<number, readonly [ErrorCode, string?]> = {
@@ -56,7 +65,7 @@ function frameworkError(error: unknown): ApiError | undefined {
   const { statusCode = 500, message } = error as Error & { statusCode?: number }
   if (statusCode >= 500 && statusCode !== 503) return undefined
   const [code, words] = framework[statusCode] ?? ['BAD_REQUEST']
-  return new ApiError(code, words ?? message)
+  return new ApiError(code, words ?? unquoted[codeOf(error)] ?? message)
 }
 
 /** Whatever was thrown, as an answer of the catalogue. What went wrong underneath is its cause: for the log alone. */
@@ -64,7 +73,17 @@ export function translate(error: unknown): ApiError {
   if (error instanceof ApiError) return error
   const again = { retryAfter: 2, cause: error }
   if (error instanceof PasswordsBusy)
-    return new ApiError('UNAVAILABLE', 'more passwords are being checked than the server can at once', again)
+    return new ApiError('UNAVAILABLE', 'more passwords are being checked than the server can at once', {
+      retryAfter: comeAgainSeconds(),
+      cause: error,
+      shed: true,
+    })
+  if (error instanceof PoolBusy)
+    return new ApiError('UNAVAILABLE', 'the database is asked for more than it can do at once', {
+      retryAfter: comeAgainSeconds(),
+      cause: error,
+      shed: true,
+    })
   if (error instanceof BusDown) return new ApiError('UNAVAILABLE', 'the message bus is not available', again)
   if (error instanceof StreamFull)
     return new ApiError('UNAVAILABLE', 'more messages wait to be worked off than the server keeps', again)

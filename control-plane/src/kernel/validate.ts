@@ -92,3 +92,6 @@ export function validate(route: Route, request: { params: unknown; query: unknow
   }
   return { params, query, body }
 }
+
+/** What a route's handler is given of a request. */
+export type Input = ReturnType<typeof validate>

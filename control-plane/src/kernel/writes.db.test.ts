@@ -123,6 +123,25 @@ describe('with an Idempotency-Key', () => {
     expect((await send('k4', 'kept')).status).toBe(201)
   })
 
+  test('who sees less by now, or more, is not answered again: it would be another answer', async () => {
+    const selected = await people.partnerMember(partnerId, [orgId])
+    const again = () => request('POST /things/secret', selected, { headers: { 'idempotency-key': 'k6' } })
+    expect((await again()).status).toBe(200)
+    expect((await again()).headers['idempotency-replayed']).toBe('true')
+    const { orgId: added } = await make.org(partnerId)
+    for (const orgIds of [[], [orgId, added]]) {
+      await t.owner`
+        update svc.partner_memberships set org_ids = ${orgIds} where user_id = ${selected.userId}`
+      await t.core.ports.callers.changed(selected.userId)
+      const { status, body } = await again()
+      expect([status, body.error.code]).toEqual([422, 'IDEMPOTENCY_MISMATCH'])
+    }
+    await t.owner`
+      update svc.partner_memberships set org_ids = ${[orgId]} where user_id = ${selected.userId}`
+    await t.core.ports.callers.changed(selected.userId)
+    expect((await again()).headers['idempotency-replayed']).toBe('true')
+  })
+
   test('keys of different people have nothing to do with each other', async () => {
     const other = await people.partnerAdmin(partnerId)
     const stranger = await people.partnerAdmin(await make.partner())
@@ -147,7 +166,7 @@ describe('with an Idempotency-Key', () => {
     const rows = await t.owner<
       { answer: Uint8Array }[]
     >`select answer from idempotency where route = 'POST /things/secret'`
-    expect(rows).toHaveLength(1)
+    expect(rows.length).toBeGreaterThan(0)
     for (const { answer } of rows) expect(Buffer.from(answer).includes(first.body.secret)).toBe(false)
   })
 

@@ -14,6 +14,8 @@ const harmless = [
   'devices.token_issued_at',
   'devices.hostname_key', // what lists sort by
   'release_assets.sha256', // of a file that everybody may have
+  'audit_seal.hash', // of rows, to tell whether they changed
+  'audit_heads_owed.hash',
   'device_inventory.hash', // of an inventory, to tell whether it changed
   'idempotency.key_hash', // of a name that a client gives to its request
   'idempotency.body_hash',
@@ -26,6 +28,8 @@ const closed = [
   'mfa_challenges',
   'mfa_setups',
   'user_tokens',
+  'sso_logins',
+  'sso_codes',
   'sealing_keys',
 ]
 
@@ -92,14 +96,17 @@ test('serving roles may select, insert, update and delete, and nothing that row-
   expect(others).toEqual([])
 })
 
-test('what happened cannot be changed or removed by whoever serves', async () => {
-  const rights = await sql`
-    select grantee, privilege_type from information_schema.table_privileges
-    where table_schema = 'svc' and table_name = 'audit_log' and grantee <> 'svc_owner' and privilege_type not in ('SELECT', 'INSERT')
-    union all select grantee, privilege_type from information_schema.column_privileges
-    where table_schema = 'svc' and table_name = 'audit_log' and grantee <> 'svc_owner' and privilege_type = 'UPDATE'`
-  expect(rights).toEqual([])
-})
+test.each(['audit_log', 'audit_seal', 'audit_unsealed'])(
+  'what stands in %s cannot be added, changed or removed by whoever serves, but through functions',
+  async (table) => {
+    const rights = await sql`
+      select grantee, privilege_type from information_schema.table_privileges
+      where table_schema = 'svc' and table_name = ${table} and grantee <> 'svc_owner' and privilege_type <> 'SELECT'
+      union all select grantee, privilege_type from information_schema.column_privileges
+      where table_schema = 'svc' and table_name = ${table} and grantee <> 'svc_owner' and privilege_type <> 'SELECT'`
+    expect(rights).toEqual([])
+  },
+)
 
 test.each(serving)('%s owns nothing, creates nothing and bypasses nothing', async (role) => {
   const [facts] = await sql`

@@ -21,7 +21,8 @@ const app = await buildApp({
   },
   routes,
   registry: new Registry(),
-  ready: async () => ({ status: 'ready', parts: { postgres: 'ok', migrations: 'ok', bus: 'ok' } }) as const,
+  ready: async () =>
+    ({ status: 'ready', failing: [], parts: { postgres: 'ok', migrations: 'ok', bus: 'ok' } }) as const,
 })
 afterAll(() => app.close())
 

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { readMigrations } from '../../src/db/migrate.ts'
 import { readSources } from './layers/sources.ts'
 import { tenantTables } from './tenancy/tables.ts'
-import { unguarded } from './tenancy/unguarded.ts'
+import { deviceWall, unguarded } from './tenancy/unguarded.ts'
 
 const tenant = tenantTables(
   readMigrations()
@@ -10,18 +10,25 @@ const tenant = tenantTables(
     .join('\n'),
 )
 /**
- * Files that work for the whole fleet in scope `system`, started by the worker and by no request: what the edge reports, what is
- * due. Nothing a caller sends reaches their conditions.
+ * Files that work for the whole fleet in scope `system`, started by the worker or a command and by no request: what the edge reports,
+ * what is due, what is sealed. Nothing a caller sends reaches their conditions.
  */
 const forTheWholeFleet = [
+  'chain/rows',
+  'chain/verify/entries',
+  'chain/verify/strays',
+  'events/lag',
   'events/relay',
   'schedule/due',
   'schedule/prune',
   'status/contact',
+  'status/flapping',
+  'status/watchdog',
   'status/sweep',
   'updates/rows',
   'work/claim',
   'work/expiry',
+  'work/pending',
   'work/report-rows',
 ].map((name) => `control-plane/src/engines/${name}.ts`)
 const bound = [...readSources()].filter(
@@ -43,6 +50,24 @@ test('files that are excepted exist and need it', () => {
   expect(forTheWholeFleet.filter((path) => unguarded(sources.get(path) ?? '', tenant).length === 0)).toEqual(
     [],
   )
+})
+
+/** Files that act on all devices of a tenant: no limit to sites and groups has a say in it, and nobody who has one gets there. */
+const forAllDevices = [
+  'areas/fleet/agents/queries', // how many the organization has, for its limit: asked by an agent
+  'areas/tenancy/orgs/sites/queries', // what is left at a site that is given up: demands full access
+  'engines/status/retire', // what is left of a tenant that is given up: the partner's or the platform's to do
+].map((name) => `control-plane/src/${name}.ts`)
+const devices = new Set(['devices'])
+const unlimited = (text: string) => unguarded(text, devices, deviceWall)
+
+test('every statement on devices says what of them the limits of a membership leave', () => {
+  const found = bound.filter(([path]) => !forAllDevices.includes(path))
+  expect(found.flatMap(([path, text]) => unlimited(text).map((line) => `${path}:${line}`))).toEqual([])
+  const sources = readSources()
+  expect(forAllDevices.filter((path) => unlimited(sources.get(path) ?? '').length === 0)).toEqual([])
+  expect(unlimited("db.rows`select from devices d where ${db.visible('d')}`")).toHaveLength(1)
+  expect(unlimited("db.rows`select from devices d where ${db.visibleDevice('d')}`")).toEqual([])
 })
 
 test('tenant tables are those with a column org_id', () => {

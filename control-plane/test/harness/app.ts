@@ -14,6 +14,9 @@ import type { Config } from '../../src/config.ts'
 import { readConfig } from '../../src/config.ts'
 import { type Core, openCore } from '../../src/core.ts'
 import { type WorkerDb, workerDb } from '../../src/kernel/db.ts'
+import type { Kernel } from '../../src/kernel/kernel.ts'
+import type { EgressOptions } from '../../src/engines/egress/egress.ts'
+import { isJammed } from '../../src/kernel/pool-turns.ts'
 import { readiness } from '../../src/kernel/readiness.ts'
 import type { Route } from '../../src/kernel/route.ts'
 import { TestClock } from './clock.ts'
@@ -110,23 +113,43 @@ export function requester(app: FastifyInstance): TestApp['request'] {
 /**
  * The API of one test file: its own database, closed and dropped after the file. Call at the top level of a `*.db.test.ts`.
  *
- * @param options `env`: variables on top of the test's; `routes`: another table than the product's; `bus`: for redis tests
+ * @param options `env`: variables on top of the test's, or what makes them of the database's URL; `routes`: another table than the
+ * product's; `bus`: for redis tests; `kernel`: what the API stands on, changed; `egress` and `turnWithinMs`: as `openCore` takes them
  */
 export async function testApp(
-  options: { env?: Record<string, string>; routes?: readonly Route[]; bus?: Bus } = {},
+  options: {
+    env?: Record<string, string> | ((databaseUrl: string) => Record<string, string>)
+    routes?: readonly Route[]
+    bus?: Bus
+    kernel?: (made: Kernel) => Kernel
+    egress?: Partial<EgressOptions>
+    turnWithinMs?: number
+  } = {},
 ): Promise<TestApp> {
   const database = await databaseForFile()
-  const config = testConfig(database.url, options.env)
+  const env = typeof options.env === 'function' ? options.env(database.url) : options.env
+  const config = testConfig(database.url, env)
   const bus = options.bus ?? new MemoryBus()
   const clock = new TestClock()
   const shown: Shown[] = []
-  const core = await openCore(config, bus, { clock, show: (it) => shown.push(it) })
+  const core = await openCore(config, bus, {
+    clock,
+    show: (it) => shown.push(it),
+    turnWithinMs: options.turnWithinMs ?? 60_000, // however busy the machine is
+    ...(options.egress && { egress: options.egress }),
+  })
   const ready = () =>
-    readiness({ sql: core.pools.app, bus, schema: async () => undefined, draining: () => false })
+    readiness({
+      sql: core.pools.reserve,
+      bus,
+      schema: async () => undefined,
+      draining: () => false,
+      jammed: () => isJammed(core.pools.app),
+    })
   const app = await buildApp({
     config,
     logger: logger(),
-    kernel: core.kernel,
+    kernel: options.kernel ? options.kernel(core.kernel) : core.kernel,
     routes: options.routes ?? allRoutes,
     registry: new Registry(),
     ready,

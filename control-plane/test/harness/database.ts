@@ -52,6 +52,13 @@ export async function emptyDatabase(): Promise<TestDatabase> {
   return { name, url: urlTo(name), drop: () => run(`drop database if exists ${name} with (force)`) }
 }
 
+/** What a backup of it would be, restored; nobody may be connected to it meanwhile. The caller drops it. */
+export async function copyOf({ name: from }: TestDatabase): Promise<TestDatabase> {
+  const name = `svc_test_${process.pid}_${randomBytes(4).toString('hex')}`
+  await run(`create database ${name} template ${from}`)
+  return { name, url: urlTo(name), drop: () => run(`drop database if exists ${name} with (force)`) }
+}
+
 async function run(statement: string): Promise<void> {
   const sql = admin()
   try {

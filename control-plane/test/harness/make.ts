@@ -1,13 +1,24 @@
 import { randomBytes } from 'node:crypto'
 import { makeDeviceToken, tokenHash } from '@svc/proto'
-import { v7 as uuid } from 'uuid'
+import { v7 } from 'uuid'
 import { makeApiKey, prefixOf } from '../../src/kernel/api-key-text.ts'
 import type { Database } from '../../src/adapters/postgres.ts'
 import type { WorkerDb } from '../../src/kernel/db.ts'
 import type { Permission } from '../../src/kernel/permissions.ts'
 
-/** Tells rows of one test from those of another. */
-const unique = () => randomBytes(5).toString('hex')
+const usualMapping = {
+  email: 'email',
+  emailVerified: 'email_verified',
+  name: 'name',
+  firstName: 'given_name',
+  lastName: 'family_name',
+}
+
+/** What tells the rows of one maker from all others: in every text that it makes up, and the last eight digits of every id. */
+export interface Mark {
+  word: string
+  tail: string
+}
 
 export interface Org {
   partnerId: string
@@ -26,11 +37,17 @@ export interface Device extends Site {
  * Rows by SQL, as background work writes them; each call makes a new one.
  *
  * @param owner the superuser's connection, for what no role of the product may write by itself
+ * @param mark default: none
  */
-export function makeFor(db: WorkerDb, owner: Database) {
+export function makeFor(db: WorkerDb, owner: Database, mark: Mark = { word: '', tail: '' }) {
+  /** Tells rows of one test from those of another. */
+  const unique = () => mark.word + randomBytes(5).toString('hex')
+  /** Of version 7 with fewer random bits, where it is marked. */
+  const uuid = () => v7().slice(0, 36 - mark.tail.length) + mark.tail
+
   const partner = async (more: { name?: string; status?: string } = {}): Promise<string> => {
     const id = uuid()
-    const { name = `Partner ${id.slice(-6)}`, status = 'active' } = more
+    const { name = `Partner ${unique()}`, status = 'active' } = more
     await db.tx(
       (tx) =>
         tx.run`insert into partners (id, name, slug, status) values (${id}, ${name}, ${`p-${unique()}`}, ${status})`,
@@ -41,7 +58,7 @@ export function makeFor(db: WorkerDb, owner: Database) {
   const org = async (partnerId?: string, more: { name?: string } = {}): Promise<Org> => {
     const owner = partnerId ?? (await partner())
     const orgId = uuid()
-    const { name = `Org ${orgId.slice(-6)}` } = more
+    const { name = `Org ${unique()}` } = more
     await db.tx(
       (tx) => tx.run`
       insert into organizations (id, partner_id, name, slug) values (${orgId}, ${owner}, ${name}, ${`o-${unique()}`})`,
@@ -95,7 +112,7 @@ export function makeFor(db: WorkerDb, owner: Database) {
     await db.tx(
       (tx) => tx.run`
       insert into users (id, email, name, status, platform_admin, password_hash, email_verified_at)
-      values (${id}, ${email}, ${`User ${id.slice(-6)}`}, ${status}, ${platformAdmin}, ${passwordHash},
+      values (${id}, ${email}, ${`User ${unique()}`}, ${status}, ${platformAdmin}, ${passwordHash},
         ${status === 'invited' ? null : new Date()})`,
     )
     return { id, email }
@@ -124,6 +141,22 @@ export function makeFor(db: WorkerDb, owner: Database) {
       values (${member.partnerId}, ${member.orgId}, ${member.userId}, ${member.roleId},
         ${limits.siteIds ?? null}::uuid[], ${limits.deviceGroupIds ?? null}::uuid[])`,
     )
+
+  /** An address that is invited, and the token of the link that was mailed to it. `orgId`: to an organization, else to the partner. */
+  const invitation = async (
+    at: { partnerId: string; orgId?: string | null; roleId: string },
+    to?: string,
+  ) => {
+    const id = uuid()
+    const email = to ?? `i-${unique()}@example.com`
+    const token = `svcl_${randomBytes(32).toString('base64url')}`
+    const orgId = at.orgId ?? null
+    await owner`
+      insert into invitations (id, partner_id, org_id, email, name, role_id, org_access, token_hash, expires_at, created_at, updated_at)
+      values (${id}, ${at.partnerId}, ${orgId}, ${email}, ${`Invited ${unique()}`}, ${at.roleId}, ${orgId === null ? 'all' : null},
+        ${tokenHash(token)}, now() + interval '7 days', now(), now())`
+    return { id, email, token }
+  }
 
   /** A login of a user: the refresh family that an access token names. */
   const session = async (userId: string, more: { mfaAt?: Date } = {}) => {
@@ -179,6 +212,23 @@ export function makeFor(db: WorkerDb, owner: Database) {
     return { id, key }
   }
 
+  /** @param more `issuer`: nobody is there by default, and no address leads there */
+  const ssoProvider = async (
+    owner: Org,
+    more: { status?: string; issuer?: string; enforceSso?: boolean; allowedDomains?: string[] } = {},
+  ): Promise<string> => {
+    const id = uuid()
+    const { status = 'inactive', issuer = 'https://127.0.0.1', enforceSso = false } = more
+    await db.tx(
+      (tx) => tx.run`
+      insert into sso_providers (id, partner_id, org_id, name, status, issuer, client_id, client_secret, scopes, attribute_mapping,
+        enforce_sso, allowed_domains)
+      values (${id}, ${owner.partnerId}, ${owner.orgId}, ${`Provider ${unique()}`}, ${status}, ${issuer}, 'svc', ${Buffer.from('sealed')},
+        'openid', ${JSON.stringify(usualMapping)}::text::jsonb, ${enforceSso}, ${more.allowedDomains ?? null}::text[])`,
+    )
+    return id
+  }
+
   const device = async (
     owner?: Site,
     more: {
@@ -222,7 +272,39 @@ export function makeFor(db: WorkerDb, owner: Database) {
     return id
   }
 
+  /** Somebody did something to a device, in January. */
+  const auditEntry = async ({ partnerId, orgId }: Org, deviceId: string) => {
+    const id = uuid()
+    await owner`
+      insert into svc.audit_log (id, at, partner_id, org_id, actor_type, action, resource_type, resource_id, resource_name, result)
+      values (${id}, '2026-01-15T12:00:00Z', ${partnerId}, ${orgId}, 'system', 'device.command.send', 'device', ${deviceId}, ${`entry ${unique()}`}, 'success')`
+    return id
+  }
+
+  /** A review of these members of an organization, each approved by the reviewer, who is another one. */
+  const accessReview = async (owner: Org, reviewerId: string, userIds: readonly string[]) => {
+    const id = uuid()
+    const { partnerId, orgId } = owner
+    const itemIds = userIds.map(() => uuid())
+    await db.tx(async (tx) => {
+      await tx.run`
+        insert into access_reviews (id, partner_id, org_id, name, status, reviewer_id, created_by, item_count, created_at, updated_at)
+        values (${id}, ${partnerId}, ${orgId}, ${`Review ${unique()}`}, 'in_progress', ${reviewerId}, ${reviewerId},
+          ${userIds.length}, now(), now())`
+      await tx.run`
+        insert into access_review_items (id, partner_id, org_id, review_id, position, user_id, user_name, user_email, member_org,
+          member_since, role_id, role_name, permissions, decision, reviewed_at, reviewed_by)
+        select i.id, m.partner_id, m.org_id, ${id}::uuid, row_number() over (order by u.id), u.id, u.name, u.email, m.org_id,
+          m.created_at, r.id, r.name, '{}', 'approved', now(), ${reviewerId}::uuid
+        from unnest(${itemIds}::uuid[], ${[...userIds]}::uuid[]) i (id, user_id)
+          join organization_memberships m on m.user_id = i.user_id and m.org_id = ${orgId}
+          join users u on u.id = m.user_id join roles r on r.id = m.role_id`
+    })
+    return { id, itemIds }
+  }
+
   return {
+    accessReview,
     partner,
     org,
     site,
@@ -230,11 +312,14 @@ export function makeFor(db: WorkerDb, owner: Database) {
     user,
     partnerMember,
     orgMember,
+    invitation,
     session,
     enrollmentKey,
     apiKey,
+    ssoProvider,
     device,
     group,
+    auditEntry,
   }
 }
 

@@ -7,15 +7,16 @@ import { v7 as uuid } from 'uuid'
 import { systemClock } from '../../src/adapters/clock.ts'
 import { type Database, openPool } from '../../src/adapters/postgres.ts'
 import type { SigningKeys } from '../../src/adapters/signing-keys.ts'
+import { trailOf } from '../../src/engines/work/trail.ts'
 import { UpdateDesk } from '../../src/engines/updates/desk.ts'
 import { shownMail, type Shown } from '../../src/adapters/shown.ts'
-import type { JobDeps } from '../../src/jobs.ts'
-import { secretsOf } from '../../src/engines/secrets/envelope.ts'
+import { Keyring } from '../../src/engines/secrets/keyring.ts'
 import { inboxCounters } from '../../src/inbox/counters.ts'
-import type { Log, StreamDeps } from '../../src/inbox/inbox.ts'
+import type { StreamDeps } from '../../src/inbox/inbox.ts'
 import type { ShardLease } from '../../src/inbox/lease.ts'
 import { type WorkerDb, workerDb } from '../../src/kernel/db.ts'
 import { Pipeline } from '../../src/pipeline.ts'
+import type { WorkerDeps } from '../../src/worker.ts'
 import { databaseForFile } from './database.ts'
 import { releaseKeyId } from './release.ts'
 
@@ -28,14 +29,14 @@ export interface TestPipeline {
   /** role svc_worker */
   pool: Database
   bus: Bus
-  deps: StreamDeps & { ports: StreamDeps['ports'] & JobDeps['ports'] & { node: string }; metrics: Registry }
+  deps: StreamDeps & Pick<WorkerDeps, 'log'> & { ports: WorkerDeps['ports']; metrics: Registry }
   /** mail that jobs sent */
   mailed: Shown[]
   publicKey: ReturnType<typeof generateKeyPairSync>['publicKey']
   partnerId: string
   orgId: string
   siteId: string
-  /** what was logged at `warn` and `error` */
+  /** what was logged at `warn` and `error`, and security events */
   logged: { level: string; message: string; details: object }[]
   close(): Promise<void>
 }
@@ -59,10 +60,18 @@ export async function openPipeline(
   const pool = openPool({ url, role: 'svc_worker', max: 10, name: 'test-worker' })
   const db = workerDb(pool, { kind: 'system' })
   const { publicKey, keys } = signing()
+  const headKey = { id: 'test', ...generateKeyPairSync('ed25519') }
   const logged: TestPipeline['logged'] = []
   const keep = (level: string) => (details: object, message: string) =>
     void logged.push({ level, message, details })
-  const log: Log = { info: () => undefined, warn: keep('warn'), error: keep('error') }
+  const log: WorkerDeps['log'] = {
+    child: () => ({ info: () => undefined }),
+    info: () => undefined,
+    warn: keep('warn'),
+    error: keep('error'),
+  }
+  const security: StreamDeps['security'] = (event, message, details = {}) =>
+    void logged.push({ level: 'security', message, details: { event, ...details } })
   const metrics = new Registry()
   const pipeline = Pipeline.parse(numbers)
   const config = {
@@ -76,13 +85,17 @@ export async function openPipeline(
     bus,
     clock: systemClock,
     signingKeys: keys,
+    trail: trailOf(),
     updates: new UpdateDesk(pipeline),
     config,
     node: 'test',
-    secrets: secretsOf({ id: '0a0b0c0d', key: randomBytes(32) }),
+    headKey: () => headKey,
+    secrets: new Keyring({ id: '0a0b0c0d', key: randomBytes(32) }),
     mailer: shownMail((shown) => mailed.push(shown)),
   }
   const [partnerId, orgId, siteId] = [uuid(), uuid(), uuid()]
+  // The queue takes nothing that is sealed under a key which the database does not know.
+  await sql`insert into sealing_keys (key_id, proof) values ('0a0b0c0d', '')`
   await sql`insert into partners (id, name, slug) values (${partnerId}, 'P', 'p')`
   await sql`insert into organizations (id, partner_id, name, slug) values (${orgId}, ${partnerId}, 'O', 'o')`
   await sql`insert into sites (id, partner_id, org_id, name) values (${siteId}, ${partnerId}, ${orgId}, 'S')`
@@ -92,7 +105,7 @@ export async function openPipeline(
     db,
     pool,
     bus,
-    deps: { db, ports, log, counters: inboxCounters(metrics), metrics },
+    deps: { db, ports, log, counters: inboxCounters(metrics), security, metrics },
     mailed,
     publicKey,
     partnerId,
@@ -230,7 +243,7 @@ export const framesIn = (messages: readonly svc.v1.EdgeMessage[]): svc.v1.Envelo
 
 /** Waits until `check` is true, or says after 10 s that it never was. */
 export async function eventually(check: () => boolean | Promise<boolean>, what: string): Promise<void> {
-  const until = Date.now() + 10_000
+  const until = Date.now() + 20_000
   while (!(await check())) {
     if (Date.now() > until) throw new Error(`never happened: ${what}`)
     await new Promise((resolve) => setTimeout(resolve, 15))

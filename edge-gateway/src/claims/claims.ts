@@ -13,6 +13,10 @@ export interface AdmitRequest {
   node: string
   /** clock of the node, µs since 1970 */
   nowUs: number
+  /** the control plane was asked about this token: without that a token that is not known is a question, not a refusal */
+  asked: boolean
+  /** the device's key, of which a proof was shown that holds, and of when that is; µs since 1970 */
+  proven?: { publicKey: string; atUs: number } | undefined
   /** of the database, as this node knows it; 0: not known. What is remembered of an earlier one counts for nothing. */
   life: number
 }
@@ -23,27 +27,16 @@ export type Admission =
       epoch: number
       credentialVersion: number
       heartbeatIntervalMs: number
-      /** whoever held the device before; to be told that it is superseded */
+      /** when the token is to be renewed, ms since 1970; 0: not told */
+      renewAtMs: number
+      /** whoever held the device before, and has been told that it is superseded */
       evict?: { node: string; epoch: number }
     }
   /** Nothing, or nothing recent enough to refuse by, is known: ask the control plane, remember, try again. */
   | { kind: 'miss' }
   | { kind: 'refused'; reason: CloseReason }
-
-/** What came of claims that were taken without asking. */
-export interface Held {
-  /** of those that were to be taken: somebody else holds the device at a higher epoch */
-  lost: Claim[]
-  /** other nodes' claims that have been taken over: their connections are to be told */
-  evicted: Eviction[]
-}
-
-/** Another node held the device; its connection is superseded by one of `epoch`. */
-export interface Eviction {
-  deviceId: string
-  node: string
-  epoch: number
-}
+  /** The token alone opens nothing: a proof of this key is needed (its 32 bytes, in hex). */
+  | { kind: 'prove'; publicKey: string }
 
 /**
  * Who may connect, and who is connected where: `dev:{id}`, a cache of what the control plane said plus the live claim. It only
@@ -55,7 +48,10 @@ export interface Eviction {
  * A claim has no lease of its own: it lasts as long as its node's lease in the control plane.
  */
 export interface Claims {
-  /** In one step: checks the credential, raises the epoch to max(stored + 1, floor + 1, now), takes the claim. */
+  /**
+   * In one step: checks the credential, and that a proof was not shown before, raises the epoch to max(stored + 1, floor + 1, now),
+   * takes the claim, tells the node that has lost it.
+   */
   admit(request: AdmitRequest): Promise<Admission>
   /** What the control plane knows of devices. An active profile whose credential is dead already is not taken. */
   remember(profiles: readonly svc.v1.IDeviceProfile[]): Promise<void>
@@ -64,10 +60,10 @@ export interface Claims {
   /** Gives claims back; one that somebody else has taken since stays untouched. */
   release(claims: readonly Claim[]): Promise<void>
   /**
-   * Takes claims without asking who one is: for connections admitted while the store was away. An empty node raises the epoch
-   * alone, and evicts nobody.
+   * Takes claims without asking who one is, for connections admitted while the store was away, and tells those nodes that have lost
+   * them. An empty node raises the epoch alone, and evicts nobody. Answers those that somebody else holds at a higher epoch.
    */
-  hold(claims: readonly Claim[]): Promise<Held>
+  hold(claims: readonly Claim[]): Promise<Claim[]>
   close(): Promise<void>
 }
 

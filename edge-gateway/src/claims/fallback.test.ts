@@ -15,6 +15,11 @@ class SlowStore extends MemoryClaims {
     await this.meanwhile()
     return super.hold(claims)
   }
+
+  override async release(claims: readonly Claim[]) {
+    if (this.away) throw new ClaimsDown('away')
+    return super.release(claims)
+  }
 }
 
 const world = () => {
@@ -24,7 +29,14 @@ const world = () => {
   const here: Claim[] = []
   const device = newDevice()
   const profile = { deviceId: device.id, standing: 1, tokenSha256: sha256(device), credentialVersion: 1 }
-  const request = { deviceId: device.id, tokenSha256: sha256(device), node: 'here', nowUs: 5, life: 0 }
+  const request = {
+    deviceId: device.id,
+    tokenSha256: sha256(device),
+    node: 'here',
+    nowUs: 5,
+    life: 0,
+    asked: true,
+  }
   const enter = async () => {
     const answer = await claims.admit(request)
     if (answer.kind === 'admitted') here.push({ deviceId: device.id, node: 'here', epoch: answer.epoch })
@@ -55,6 +67,34 @@ describe('the shared claims, when they come back', () => {
     store.meanwhile = () => claims.revoke([{ deviceId: profile.deviceId, credentialVersion: 1 }])
     await claims.recover(held)
     expect(await enter()).toEqual({ kind: 'miss' })
+  })
+
+  it.each(['before that was noticed', 'while it was known'])('learn of who left %s', async (when) => {
+    const { store, claims, here, held, profile, request, enter } = world()
+    await claims.recover(held)
+    await claims.remember([profile])
+    expect(await enter()).toMatchObject({ kind: 'admitted' })
+    store.away = true
+    if (when === 'while it was known') claims.lost()
+    await claims.release(here.splice(0))
+    store.away = false
+    await claims.recover(held)
+    expect(await store.admit({ ...request, node: 'there' })).not.toHaveProperty('evict')
+  })
+
+  it('do not lose who came back meanwhile', async () => {
+    const { store, claims, here, held, profile, request, enter } = world()
+    await claims.recover(held)
+    await claims.remember([profile])
+    await enter()
+    store.away = true
+    await claims.release(here.splice(0))
+    store.away = false
+    await claims.remember([profile])
+    request.nowUs++
+    await enter()
+    await claims.recover(held)
+    expect(await store.admit({ ...request, node: 'there' })).toMatchObject({ evict: { node: 'here' } })
   })
 
   it('are not counted on where telling them has failed', async () => {

@@ -1,13 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { svc } from '@svc/proto'
-import {
-  type Admission,
-  type AdmitRequest,
-  type Claim,
-  type Claims,
-  ClaimsDown,
-  type Held,
-} from './claims.ts'
+import { type Admission, type AdmitRequest, type Claim, type Claims, ClaimsDown } from './claims.ts'
 import type { MemoryClaims } from './memory.ts'
 
 /**
@@ -20,6 +13,8 @@ export class FallbackClaims implements Claims {
   readonly #shared: Claims
   readonly #local: MemoryClaims
   readonly #onLocal: () => void
+  /** by device: what was given back and is not known to be there */
+  readonly #unreleased = new Map<string, Claim>()
   #sound = false
 
   constructor(shared: Claims, local: MemoryClaims, onLocal: () => void) {
@@ -38,15 +33,16 @@ export class FallbackClaims implements Claims {
    * what died, before the store is asked anything; who was let in, afterwards.
    *
    * @param held the claims of everybody who is connected here now
+   * @returns those of them that somebody else holds by now
    */
-  async recover(held: () => Claim[]): Promise<Held> {
+  async recover(held: () => Claim[]): Promise<Claim[]> {
     const dead = news(
       ({ deviceId, credentialVersion, life }: svc.v1.IRevocation) =>
         `${deviceId} ${credentialVersion} ${life}`,
     )
     const here = news(({ deviceId, epoch }: Claim) => `${deviceId} ${epoch}`)
     await this.#shared.revoke(dead(this.#local.revocations()))
-    const { lost, evicted } = await this.#shared.hold(here(held()))
+    const lost = await this.#shared.hold(here(held()))
     for (;;) {
       const more = dead(this.#local.revocations())
       if (more.length === 0) break
@@ -57,7 +53,8 @@ export class FallbackClaims implements Claims {
     // Whoever was let in by what this node remembers is among those who are here by the next turn.
     await nextTurn()
     const late = await this.hold(here(held()))
-    return { lost: [...lost, ...late.lost], evicted: [...evicted, ...late.evicted] }
+    await this.release([])
+    return [...lost, ...late]
   }
 
   async admit(request: AdmitRequest): Promise<Admission> {
@@ -80,11 +77,16 @@ export class FallbackClaims implements Claims {
 
   async release(claims: readonly Claim[]): Promise<void> {
     await this.#local.release(claims)
-    // A claim that stays behind is harmless: whoever comes next takes it over.
-    await this.#try(() => this.#shared.release(claims))
+    // One that stays behind turns out nobody, as whoever comes next takes it over; but it is not true.
+    for (const claim of claims) this.#unreleased.set(claim.deviceId, claim)
+    const all = [...this.#unreleased.values()]
+    const done = all.length > 0 && (await this.#try(() => this.#shared.release(all).then(() => true)))
+    if (!done) return
+    for (const claim of all)
+      if (this.#unreleased.get(claim.deviceId) === claim) this.#unreleased.delete(claim.deviceId)
   }
 
-  async hold(claims: readonly Claim[]): Promise<Held> {
+  async hold(claims: readonly Claim[]): Promise<Claim[]> {
     return (await this.#try(() => this.#shared.hold(claims))) ?? this.#local.hold(claims)
   }
 

@@ -27,6 +27,7 @@ describe('claims in memory', () => {
         node: 'n',
         nowUs: now * 1000,
         life: 0,
+        asked: true,
       })
     expect(await admit()).toMatchObject({ kind: 'admitted' })
     now += ttl.profileMs + 1
@@ -42,7 +43,14 @@ describe('claims in memory', () => {
     await claims.revoke([{ deviceId: dead.id, credentialVersion: 7, life: 0 }])
     claims.shrink()
     expect(claims.revocations()).toEqual([{ deviceId: dead.id, credentialVersion: 7, life: 0 }])
-    const request = { deviceId: alive.id, tokenSha256: sha256(alive), node: 'n', nowUs: 1, life: 0 }
+    const request = {
+      deviceId: alive.id,
+      tokenSha256: sha256(alive),
+      node: 'n',
+      nowUs: 1,
+      life: 0,
+      asked: true,
+    }
     expect(await claims.admit(request)).toEqual({ kind: 'miss' })
   })
 })

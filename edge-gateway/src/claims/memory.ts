@@ -1,19 +1,14 @@
 import { svc } from '@svc/proto'
-import {
-  type Admission,
-  type AdmitRequest,
-  type Claim,
-  type Claims,
-  type Held,
-  refuseByUs,
-  ttl,
-} from './claims.ts'
+import { type Admission, type AdmitRequest, type Claim, type Claims, refuseByUs, ttl } from './claims.ts'
 
 interface Profile {
   credentialVersion: number
   tokenSha256: Buffer
   standing: svc.v1.Standing
   heartbeatIntervalMs: number
+  renewAtMs: number
+  /** in hex; empty: none */
+  publicKey: string
   epochFloor: number
   writtenUs: number
 }
@@ -22,6 +17,8 @@ interface Entry {
   profile: Profile | undefined
   epoch: number
   node: string
+  /** time of the last proof of its key, µs */
+  provenUs: number
   /** highest dead credential version; 0: none */
   dead: number
   /** of the database that profile and `dead` are of; 0: not known */
@@ -56,25 +53,34 @@ export class MemoryClaims implements Claims {
   readonly #nowMs: () => number
   #pruneAt = 1_000
 
-  constructor(nowMs: () => number = Date.now) {
+  constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs
   }
 
-  async admit({ deviceId, tokenSha256, node, nowUs, life }: AdmitRequest): Promise<Admission> {
+  async admit(request: AdmitRequest): Promise<Admission> {
+    const { deviceId, tokenSha256, node, nowUs, life, asked, proven } = request
     const entry = this.#find(deviceId)
     if (!entry?.profile || entry.life < life) return { kind: 'miss' }
     const { profile } = entry
     const reason = refusalOf(profile, tokenSha256)
+    if (reason === 'CREDENTIAL_INVALID' && profile.standing === Standing.ACTIVE && !asked)
+      return { kind: 'miss' }
     if (reason) {
       const recent = this.#nowMs() * 1000 - profile.writtenUs <= refuseByUs
       return recent ? { kind: 'refused', reason } : { kind: 'miss' }
+    }
+    if (profile.publicKey) {
+      if (proven?.publicKey !== profile.publicKey) return { kind: 'prove', publicKey: profile.publicKey }
+      if (proven.atUs <= entry.provenUs) return { kind: 'refused', reason: 'PROOF_STALE' }
+      entry.provenUs = proven.atUs
     }
     const previous = { node: entry.node, epoch: entry.epoch }
     entry.epoch = Math.max(entry.epoch + 1, profile.epochFloor + 1, nowUs)
     entry.node = node
     this.#keep(entry, entry.dead ? ttl.deadMs : ttl.profileMs)
-    const { credentialVersion, heartbeatIntervalMs } = profile
-    const admitted = { kind: 'admitted', epoch: entry.epoch, credentialVersion, heartbeatIntervalMs } as const
+    const { credentialVersion, heartbeatIntervalMs, renewAtMs } = profile
+    const { epoch } = entry
+    const admitted = { kind: 'admitted', epoch, credentialVersion, heartbeatIntervalMs, renewAtMs } as const
     return previous.node ? { ...admitted, evict: previous } : admitted
   }
 
@@ -99,21 +105,19 @@ export class MemoryClaims implements Claims {
     }
   }
 
-  async hold(claims: readonly Claim[]): Promise<Held> {
-    const held: Held = { lost: [], evicted: [] }
+  async hold(claims: readonly Claim[]): Promise<Claim[]> {
+    const lost: Claim[] = []
     for (const claim of claims) {
       const { deviceId, epoch, node } = claim
       const entry = this.#entry(deviceId)
       if (entry.epoch > epoch) {
-        held.lost.push(claim)
+        lost.push(claim)
         continue
       }
       entry.epoch = epoch
-      if (!node) continue
-      if (entry.node && entry.node !== node) held.evicted.push({ deviceId, node: entry.node, epoch })
-      entry.node = node
+      if (node) entry.node = node
     }
-    return held
+    return lost
   }
 
   /** Everything known to be dead. */
@@ -151,6 +155,8 @@ export class MemoryClaims implements Claims {
       tokenSha256: Buffer.from(told.tokenSha256 ?? []),
       standing,
       heartbeatIntervalMs: told.heartbeatIntervalMs ?? 0,
+      renewAtMs: told.renewAtMs ?? 0,
+      publicKey: Buffer.from(told.publicKey ?? []).toString('hex'),
       epochFloor: told.epochFloor ?? 0,
       writtenUs: this.#nowMs() * 1000,
     }
@@ -166,7 +172,15 @@ export class MemoryClaims implements Claims {
     const known = this.#find(deviceId)
     if (known) return known
     if (this.#entries.size >= this.#pruneAt) this.#prune()
-    const entry: Entry = { profile: undefined, epoch: 0, node: '', dead: 0, life: 0, expiresMs: 0 }
+    const entry: Entry = {
+      profile: undefined,
+      epoch: 0,
+      node: '',
+      provenUs: 0,
+      dead: 0,
+      life: 0,
+      expiresMs: 0,
+    }
     this.#keep(entry, ttl.profileMs)
     this.#entries.set(deviceId, entry)
     return entry

@@ -1,5 +1,5 @@
 import type { Bus, Unsubscribe } from '@svc/proto/bus'
-import type { Claim, Eviction } from './claims.ts'
+import type { Claim } from './claims.ts'
 import type { FallbackClaims } from './fallback.ts'
 
 export interface RecoveryDeps {
@@ -9,8 +9,6 @@ export interface RecoveryDeps {
   held: () => Claim[]
   /** somebody else holds these by now */
   superseded: (claims: readonly Claim[]) => void
-  /** another node's connections have been superseded by ours */
-  evict: (evicted: readonly Eviction[]) => void
   failed: (error: unknown) => void
 }
 
@@ -47,12 +45,10 @@ export class Recovery {
   }
 
   async #recover(): Promise<void> {
-    const { claims, held, superseded, evict, failed } = this.#deps
+    const { claims, held, superseded, failed } = this.#deps
     await Promise.resolve()
     try {
-      const { lost, evicted } = await claims.recover(held)
-      superseded(lost)
-      evict(evicted)
+      superseded(await claims.recover(held))
     } catch (error) {
       failed(error)
     } finally {

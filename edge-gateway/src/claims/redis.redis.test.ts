@@ -1,3 +1,4 @@
+import { svc } from '@svc/proto'
 import { names } from '@svc/proto/bus'
 import { Redis } from 'ioredis'
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest'
@@ -32,6 +33,7 @@ describe('claims in Redis', () => {
     node: 'n1',
     nowUs: Date.now() * 1000,
     life: 0,
+    asked: true,
   })
 
   it('leave no key without an end', async () => {
@@ -53,6 +55,16 @@ describe('claims in Redis', () => {
     })
   })
 
+  it('let nobody in by what a gateway wrote that knows of no keys', async () => {
+    const device = newDevice()
+    const profile = { deviceId: device.id, standing: 1, tokenSha256: sha256(device), credentialVersion: 1 }
+    await claims.remember([profile])
+    await redis.hdel(names.device(device.id), 'k')
+    expect(await claims.admit(request(device))).toEqual({ kind: 'miss' })
+    await claims.remember([{ ...profile, publicKey: Buffer.alloc(32, 7) }])
+    expect(await claims.admit(request(device))).toEqual({ kind: 'prove', publicKey: '07'.repeat(32) })
+  })
+
   it('admit in one round trip', async () => {
     const device = newDevice()
     await claims.remember([
@@ -70,6 +82,35 @@ describe('claims in Redis', () => {
     await expect.poll(() => asked.at(-1)).toBe('hexists')
     monitor.disconnect()
     expect(asked).toHaveLength(11)
+  })
+
+  it('tell the node that loses a device, whether or not whoever takes it hears the answer', async () => {
+    const device = newDevice()
+    const told: unknown[] = []
+    const listening = redis.duplicate()
+    listening.on('messageBuffer', (channel: Buffer, message: Buffer) =>
+      told.push([String(channel), svc.v1.EdgeMessage.decode(message).disconnect]),
+    )
+    await listening.subscribe(names.edge('n1'), names.edge('n2'))
+    await claims.remember([
+      { deviceId: device.id, standing: 1, tokenSha256: sha256(device), credentialVersion: 1 },
+    ])
+    const epochs: number[] = []
+    for (const node of ['n1', 'n1', 'n2']) {
+      const answer = await claims.admit({ ...request(device), node })
+      epochs.push(answer.kind === 'admitted' ? answer.epoch : 0)
+    }
+    const held = (epochs[2] ?? 0) + 7
+    await claims.hold([{ deviceId: device.id, node: '', epoch: held - 1 }])
+    await claims.hold([{ deviceId: device.id, node: 'n1', epoch: held }])
+    const superseded = { deviceId: device.id, reason: svc.v1.CloseReason.SUPERSEDED }
+    await expect
+      .poll(() => told)
+      .toMatchObject([
+        [names.edge('n1'), { ...superseded, belowEpoch: epochs[2] }],
+        [names.edge('n2'), { ...superseded, belowEpoch: held }],
+      ])
+    listening.disconnect()
   })
 
   it('say so when they cannot be reached', async () => {

@@ -2,23 +2,30 @@ import { once } from 'node:events'
 import type { CloseReason, svc } from '@svc/proto'
 import { connection, names } from '@svc/proto/bus'
 import type { Redis } from 'ioredis'
-import {
-  type Admission,
-  type AdmitRequest,
-  type Claim,
-  type Claims,
-  ClaimsDown,
-  type Held,
-} from './claims.ts'
+import { type Admission, type AdmitRequest, type Claim, type Claims, ClaimsDown } from './claims.ts'
+import { type Telling, tellingOf } from './eviction.ts'
 import * as script from './script.ts'
 
-type Answer = ['miss'] | ['refused', CloseReason] | ['admitted', string, string, string, string, string]
+type Answer =
+  | ['miss']
+  | ['refused', CloseReason]
+  | ['prove', string]
+  | ['admitted', string, string, string, string, string, string]
 
-/** With `held`: the other node that had the claim, or nothing. */
-type HoldAnswer = ['lost'] | ['held', string]
+type HoldAnswer = 'lost' | 'held'
 
 interface Scripts extends Redis {
-  claimAdmit(key: string, tokenSha256: Buffer, node: string, nowUs: number, life: number): Promise<Answer>
+  claimAdmit(
+    key: string,
+    tokenSha256: Buffer,
+    node: string,
+    nowUs: number,
+    life: number,
+    asked: 0 | 1,
+    provenKey: string,
+    provenAtUs: number,
+    ...telling: Telling
+  ): Promise<Answer>
 }
 
 /** A Redis that takes longer counts as away, and admission goes on without it. */
@@ -47,22 +54,36 @@ export class RedisClaims implements Claims {
     if (this.#redis.status !== 'ready') await once(this.#redis, 'ready')
   }
 
-  async admit({ deviceId, tokenSha256, node, nowUs, life }: AdmitRequest): Promise<Admission> {
+  async admit(request: AdmitRequest): Promise<Admission> {
+    const { deviceId, tokenSha256, node, nowUs, life, asked, proven } = request
     const answer = await orDown(
-      this.#redis.claimAdmit(names.device(deviceId), tokenSha256, node, nowUs, life),
+      this.#redis.claimAdmit(
+        names.device(deviceId),
+        tokenSha256,
+        node,
+        nowUs,
+        life,
+        asked ? 1 : 0,
+        proven?.publicKey ?? '',
+        proven?.atUs ?? 0,
+        ...tellingOf(deviceId),
+      ),
     )
     switch (answer[0]) {
       case 'miss':
         return { kind: 'miss' }
       case 'refused':
         return { kind: 'refused', reason: answer[1] }
+      case 'prove':
+        return { kind: 'prove', publicKey: answer[1] }
       case 'admitted': {
-        const [, epoch, credentialVersion, heartbeatIntervalMs, holder, heldSince] = answer
+        const [, epoch, credentialVersion, heartbeatIntervalMs, holder, heldSince, renewAtMs] = answer
         return {
           kind: 'admitted',
           epoch: Number(epoch),
           credentialVersion: Number(credentialVersion),
           heartbeatIntervalMs: Number(heartbeatIntervalMs),
+          renewAtMs: Number(renewAtMs),
           ...(holder ? { evict: { node: holder, epoch: Number(heldSince) } } : {}),
         }
       }
@@ -80,6 +101,8 @@ export class RedisClaims implements Claims {
         profile.heartbeatIntervalMs ?? 0,
         profile.epochFloor ?? 0,
         profile.life ?? 0,
+        profile.renewAtMs ?? 0,
+        Buffer.from(profile.publicKey ?? []).toString('hex'),
       ]),
     )
   }
@@ -101,15 +124,17 @@ export class RedisClaims implements Claims {
     )
   }
 
-  async hold(claims: readonly Claim[]): Promise<Held> {
+  async hold(claims: readonly Claim[]): Promise<Claim[]> {
     const answers = (await this.#all(
-      claims.map(({ deviceId, epoch, node }) => ['claimHold', names.device(deviceId), node, epoch]),
+      claims.map(({ deviceId, epoch, node }) => [
+        'claimHold',
+        names.device(deviceId),
+        node,
+        epoch,
+        ...tellingOf(deviceId),
+      ]),
     )) as HoldAnswer[]
-    const evicted = claims.flatMap(({ deviceId, epoch }, i) => {
-      const [answer, node] = answers[i] ?? []
-      return answer === 'held' && node ? [{ deviceId, node, epoch }] : []
-    })
-    return { lost: claims.filter((_, i) => answers[i]?.[0] === 'lost'), evicted }
+    return claims.filter((_, i) => answers[i] === 'lost')
   }
 
   async close(): Promise<void> {

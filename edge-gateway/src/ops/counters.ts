@@ -14,6 +14,7 @@ export type Drop =
   | 'up_refused_progress'
   | 'up_refused_inventory'
   | 'up_refused_update_status'
+  | 'up_refused_credential_proposal'
 
 /** Plain numbers: one addition on the hot path; metrics and `stats()` read them when asked. */
 export class Counters {
@@ -27,6 +28,9 @@ export class Counters {
   superseded = 0
   framesUp = 0
   framesDown = 0
+  /** of those frames, without what the wire itself adds */
+  bytesUp = 0
+  bytesDown = 0
   /** frames that had to wait for a slow reader */
   framesQueued = 0
   batches = 0
@@ -41,6 +45,10 @@ export class Counters {
   /** messages that came with answers, because the bus was away */
   messagesReturned = 0
   revocations = 0
+  /** of those, the ones that came later than promise P7 has it */
+  lateRevocations = 0
+  /** times that the bus came back: what was published meanwhile was not heard here */
+  busGaps = 0
   /** times that listening stopped for want of file descriptors */
   descriptorPauses = 0
   /** unexpected errors that were caught at a boundary */

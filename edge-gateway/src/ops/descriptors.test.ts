@@ -7,7 +7,7 @@ import { limits } from './limits.ts'
 
 /** A guard over a process that may open a hundred, and has five open beside its connections. */
 const guarded = (more: { resume?: () => Promise<void> } = {}) => {
-  const world = { connections: 0, beside: 5, limit: 100, listening: true, told: true }
+  const world = { connections: 0, beside: 5, limit: 100, listening: true, told: true, exhausted: false }
   const counters = new Counters()
   const guard = new DescriptorGuard({
     limits,
@@ -22,8 +22,12 @@ const guarded = (more: { resume?: () => Promise<void> } = {}) => {
       (async () => {
         world.listening = true
       }),
-    read: (): Descriptors | undefined =>
-      world.told ? { limit: world.limit, used: world.beside + world.connections } : undefined,
+    read: (): Descriptors | 'exhausted' | undefined =>
+      world.exhausted
+        ? 'exhausted'
+        : world.told
+          ? { limit: world.limit, used: world.beside + world.connections }
+          : undefined,
   })
   const come = (count: number) => {
     for (let n = 0; n < count && world.listening; n++) {
@@ -53,6 +57,17 @@ it('stops listening at 95 % in the middle of a burst, and listens again below 90
   come(200)
   expect(world).toMatchObject({ connections: 90, listening: false })
   expect(counters.descriptorPauses).toBe(2)
+})
+
+it('stops listening when there is none left to look with, and listens again when there are', async () => {
+  const { world, guard, look } = guarded()
+  world.exhausted = true
+  await look()
+  expect(world.listening).toBe(false)
+  expect(guard.state).toEqual({ limit: 100, used: 100, paused: true })
+  world.exhausted = false
+  await look()
+  expect(world.listening).toBe(true)
 })
 
 it('counts what is open beside the connections, when it looks', async () => {
@@ -98,10 +113,10 @@ it('guards nothing where the system sets no limit, and nothing once stopped', ()
 })
 
 it.runIf(process.platform === 'linux')('the system says what this process has open', () => {
-  const before = readDescriptors()
+  const before = readDescriptors() as Descriptors
   const opened = Array.from({ length: 10 }, () => openSync('/dev/null', 'r'))
-  const after = readDescriptors()
+  const after = readDescriptors() as Descriptors
   for (const descriptor of opened) closeSync(descriptor)
-  expect(after?.limit).toBeGreaterThan(50)
-  expect((after?.used ?? 0) - (before?.used ?? 0)).toBe(10)
+  expect(after.limit).toBeGreaterThan(50)
+  expect(after.used - before.used).toBe(10)
 })

@@ -9,15 +9,18 @@ export interface Descriptors {
   used: number
 }
 
+/** To ask takes a descriptor: there is none any more. */
+const exhausted = new Set(['EMFILE', 'ENFILE'])
+
 /** As the system says; undefined where it does not (`/proc` is Linux), or sets no limit. Takes tens of microseconds. */
-export function readDescriptors(): Descriptors | undefined {
+export function readDescriptors(): Descriptors | 'exhausted' | undefined {
   try {
     const limit = Number(/^Max open files\s+(\d+)/m.exec(readFileSync('/proc/self/limits', 'utf8'))?.[1])
     // Linux 6.2 and newer say the count as the folder's size; before, it is what lies in it.
     const used = statSync('/proc/self/fd').size || readdirSync('/proc/self/fd').length
     return limit > 0 ? { limit, used } : undefined
-  } catch {
-    return undefined
+  } catch (error) {
+    return exhausted.has((error as NodeJS.ErrnoException).code ?? '') ? 'exhausted' : undefined
   }
 }
 
@@ -31,7 +34,7 @@ export interface GuardDeps {
   pause: () => void
   /** Listens again. May reject, and is then tried again. */
   resume: () => Promise<void>
-  read?: () => Descriptors | undefined
+  read?: () => Descriptors | 'exhausted' | undefined
 }
 
 /**
@@ -40,7 +43,7 @@ export interface GuardDeps {
  */
 export class DescriptorGuard {
   readonly #deps: GuardDeps
-  readonly #read: () => Descriptors | undefined
+  readonly #read: () => Descriptors | 'exhausted' | undefined
   #timer: NodeJS.Timeout | undefined
   #limit = Infinity
   /** open for anything but connections */
@@ -88,10 +91,18 @@ export class DescriptorGuard {
   /** Measures. */
   look(): void {
     const measured = this.#read()
+    if (measured === 'exhausted') return this.#exhausted()
     this.#limit = measured?.limit ?? Infinity
     this.#base = Math.max(0, (measured?.used ?? 0) - this.#deps.connections())
     this.came()
     if (this.#paused && this.#used < this.#limit * this.#deps.limits.resumeBelowShare) void this.#resume()
+  }
+
+  /** What connects and says nothing yet comes faster than two looks follow each other. */
+  #exhausted(): void {
+    if (this.#limit === Infinity) this.#limit = this.#deps.connections() + 1
+    this.#base = this.#limit - this.#deps.connections()
+    this.came()
   }
 
   async #resume(): Promise<void> {

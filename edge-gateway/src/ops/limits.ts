@@ -6,6 +6,14 @@ export const limits = {
   admitWithinMs: 10_000,
   /** connections without a decided identity at a time; each may make the engine buffer one frame */
   maxNewcomers: 4_096,
+  /**
+   * connections of one address without an identity: at once, and how many more per second. One that turns out to be a
+   * device's counts no more, so that an office behind one address is not held up
+   */
+  knocksPerAddress: 200,
+  knocksPerAddressPerSecond: 10,
+  /** addresses that this is kept for; beyond them the first is forgotten */
+  maxKnockingAddresses: 65_536,
   /** admissions per second and in one go: a core does several thousand, and heartbeats of the others must go on */
   helloPerSecond: 2_000,
   helloBurst: 4_000,
@@ -50,6 +58,10 @@ export const limits = {
   /** first and longest pause after a refused append */
   retryAppendMs: 100,
   maxRetryAppendMs: 2_000,
+  /** a revocation that acts later than this is late (promise P7) */
+  revokeWithinMs: 5_000,
+  /** the lease of this node that an exchange renews: without it commands go to nobody here, so newcomers are sent elsewhere */
+  leaseMs: 15_000,
   /** lease of this node and age of its revocations: two lost polls still act within 5 s (promise P7) */
   exchangeEveryMs: 2_000,
   exchangeWithinMs: 3_000,
@@ -69,6 +81,8 @@ export const limits = {
   movesPerSecond: 500,
   /** after the window: for peers that lag behind */
   moveGraceMs: 2_000,
+  /** a gateway that was told to end is gone by then, whatever it still waits for */
+  exitWithinMs: 120_000,
   /** the last flush of a closing gateway */
   flushWithinMs: 5_000,
   /** file descriptors in use, as a share of what the process may have, at which listening stops and below which it begins again */

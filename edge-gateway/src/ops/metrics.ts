@@ -1,6 +1,8 @@
 import { createServer, type Server } from 'node:http'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { closeLabel, type CloseReason } from '@svc/proto'
+import { logCounts } from '@svc/proto/log'
+import { loopCounts } from '@svc/proto/loop'
 import { Counter, Gauge, Registry } from 'prom-client'
 import { PortTaken } from '../transport/link.ts'
 import type { Counters, Tally } from './counters.ts'
@@ -13,9 +15,15 @@ export interface Gauges {
   /** residents by what carries them; counted when called */
   via: () => Tally
   uplink: { items: number; bytes: number; lagMs: number }
+  /** residents that read slowly, and what waits for them; looks at each */
+  backlog: () => { sessions: number; bytes: number }
   busUp: boolean
   exchangeUp: boolean
+  /** since the last answer of the control plane */
+  exchangeAgeMs: number
   descriptors: DescriptorGuard['state']
+  /** of the chain that agents are shown; undefined without TLS */
+  certificateExpires: Date | undefined
 }
 
 type Numbers = { [K in keyof Counters as Counters[K] extends number ? K : never]: number }
@@ -29,6 +37,8 @@ const totals: Record<keyof Numbers, [name: string, help: string]> = {
   superseded: ['superseded', 'Admissions that took a device over from another connection'],
   framesUp: ['frames_received', 'Frames from agents'],
   framesDown: ['frames_sent', 'Frames to agents'],
+  bytesUp: ['received_bytes', 'Bytes of frames from agents'],
+  bytesDown: ['sent_bytes', 'Bytes of frames to agents'],
   framesQueued: ['frames_queued', 'Frames that waited for a slow reader'],
   batches: ['up_batches', 'Entries appended to the up-streams'],
   batchItems: ['up_items', 'Items in those entries'],
@@ -40,6 +50,8 @@ const totals: Record<keyof Numbers, [name: string, help: string]> = {
   carryFailures: ['carry_failures', 'Calls that failed to carry batches, which go again'],
   messagesReturned: ['messages_returned', 'Messages that came with answers, while the bus was away'],
   revocations: ['revoked', 'Connections cut because their credential died'],
+  lateRevocations: ['revoked_late', 'Of those, cut more than five seconds after it died'],
+  busGaps: ['redis_gaps', 'Times that Redis came back: what was published meanwhile was not heard'],
   descriptorPauses: ['descriptor_pauses', 'Times that listening stopped for want of file descriptors'],
   errors: ['errors', 'Errors caught at a boundary'],
 }
@@ -90,20 +102,43 @@ function metricsOf(counters: Counters, gauges: () => Gauges): Registry {
   tally(registry, 'refused', 'Admissions refused', 'reason', () => lower(counters.refused))
   tally(registry, 'closed', 'Connections ended', 'reason', () => lower(counters.closed))
   tally(registry, 'dropped', 'Things thrown away or not accepted', 'what', () => counters.dropped)
+  tally(registry, 'log_lines_lost', 'Lines of the log that were not written', 'why', () => logCounts.lost)
+  tally(registry, 'security_events', 'What is told whatever the level', 'event', () => logCounts.security)
   gauge(registry, 'newcomers', 'Connections not admitted yet', () => gauges().newcomers)
   gauge(registry, 'devices', 'Devices connected', () => gauges().residents)
   gaugeBy(registry, 'devices_by_transport', 'Of those, by what carries them', 'via', () => gauges().via())
+  gauge(registry, 'slow_readers', 'Devices that frames wait for', () => gauges().backlog().sessions)
+  gauge(registry, 'backlog_bytes', 'Bytes that wait for them', () => gauges().backlog().bytes)
   gauge(registry, 'up_held_items', 'Items waiting for the up-streams', () => gauges().uplink.items)
   gauge(registry, 'up_held_bytes', 'Their bytes, estimated', () => gauges().uplink.bytes)
   gauge(registry, 'up_lag_seconds', 'Age of the oldest of them', () => gauges().uplink.lagMs / 1000)
   gauge(registry, 'redis_up', 'Whether the bus answers', () => Number(gauges().busUp))
   gauge(registry, 'exchange_up', 'Whether the control plane answers', () => Number(gauges().exchangeUp))
+  gauge(
+    registry,
+    'exchange_age_seconds',
+    'Since the last answer of the control plane',
+    () => gauges().exchangeAgeMs / 1000,
+  )
+  total(
+    registry,
+    'event_loop_blocks',
+    'Times that the event loop stood still for half a second or longer',
+    () => loopCounts.blocks,
+  )
+  total(registry, 'event_loop_blocked_seconds', 'How long together', () => loopCounts.blockedMs / 1000)
   gauge(registry, 'memory_bytes', 'Resident memory', () => process.memoryUsage.rss())
   gauge(registry, 'paused', 'Whether it does not listen for now', () =>
     Number(gauges().descriptors?.paused ?? false),
   )
   gauge(registry, 'descriptors', 'File descriptors in use', () => gauges().descriptors?.used ?? NaN)
   gauge(registry, 'descriptors_limit', 'How many it may have', () => gauges().descriptors?.limit ?? NaN)
+  gauge(
+    registry,
+    'certificate_expires_timestamp_seconds',
+    'When the first certificate expires of those that it shows agents; NaN without TLS',
+    () => (gauges().certificateExpires?.getTime() ?? NaN) / 1000,
+  )
   return registry
 }
 

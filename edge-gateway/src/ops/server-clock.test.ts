@@ -1,4 +1,4 @@
-import { expect, it } from 'vitest'
+import { expect, it, vi } from 'vitest'
 import { ServerClock } from './server-clock.ts'
 
 it.each([
@@ -27,4 +27,14 @@ it('an answer that says no time changes nothing', () => {
   const clock = new ServerClock(() => 1_000)
   clock.learn(0)
   expect(clock.now()).toBe(1_000)
+})
+
+it('a host clock that is set while this runs does not move it, and it tells whole milliseconds', () => {
+  const clock = new ServerClock()
+  const before = clock.now()
+  vi.useFakeTimers({ toFake: ['Date'], now: Date.now() + 3_600_000 })
+  const after = clock.now()
+  vi.useRealTimers()
+  expect(after - before).toBeLessThan(60_000)
+  expect(Number.isInteger(after)).toBe(true)
 })

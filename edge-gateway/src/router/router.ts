@@ -1,9 +1,11 @@
-import { type Body, decodeEnvelope, type svc } from '@svc/proto'
+import { type Body, decodeEnvelope, hasTooManyFields, type svc } from '@svc/proto'
 import type { Outbound } from '../session/outbound.ts'
 import type { Session } from '../session/session.ts'
+import type { Trail } from '../session/trail.ts'
 import type { Taken } from '../transport/link.ts'
 import type { Uplink } from '../uplink/uplink.ts'
 import { commandAck, commandProgress, commandResult } from './commands.ts'
+import { credentialProposal } from './credential.ts'
 import { goodbye } from './goodbye.ts'
 import { heartbeat } from './heartbeat.ts'
 import { hello } from './hello.ts'
@@ -14,6 +16,7 @@ import { updateStatus } from './update-status.ts'
 export interface Desk {
   uplink: Uplink
   outbound: Outbound
+  trail: Trail
   /** the server's time */
   nowMs: () => number
 }
@@ -41,6 +44,7 @@ const handlers = {
   commandResult,
   inventory,
   updateStatus,
+  credentialProposal,
   goodbye,
 
   welcome: unexpected,
@@ -53,6 +57,7 @@ const handlers = {
   configUpdate: unexpected,
   move: unexpected,
   refused: unexpected,
+  credentialStaged: unexpected,
 } satisfies { [K in Body]: Handler<K> }
 
 type AnyHandler = (
@@ -73,6 +78,8 @@ const decode = (frame: Uint8Array): svc.v1.Envelope | undefined => {
 
 /** Hands a frame of an admitted device to the handler of its kind. */
 export function route(session: Session, frame: Uint8Array, desk: Desk, taken?: Taken): void {
+  // To make objects of millions of empty fields would hold up everybody.
+  if (hasTooManyFields(frame)) return session.close('OVERSIZED_FRAME')
   const envelope = decode(frame)
   if (!envelope) return session.close('MALFORMED_FRAME')
   const kind = envelope.body

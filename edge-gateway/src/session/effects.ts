@@ -1,9 +1,11 @@
 import { type CloseReason, closeLabel, closeReasons, maxFrameBytes, svc, upKinds } from '@svc/proto'
+import type { SecurityLog } from '@svc/proto/log'
 import { count, type Counters } from '../ops/counters.ts'
 import type { Limits } from '../ops/limits.ts'
 import { admit, type AdmitDeps } from './admit.ts'
 import { commonProtocol } from './hello.ts'
 import type { Keepalive } from './keepalive.ts'
+import type { Knocks } from './knocks.ts'
 import type { Outbound } from './outbound.ts'
 import { spread } from './rate.ts'
 import type { Registry } from './registry.ts'
@@ -15,8 +17,10 @@ export interface EffectDeps {
   node: string
   limits: Limits
   counters: Counters
+  security: SecurityLog
   registry: Registry
   keepalive: Keepalive
+  knocks: Knocks
   outbound: Outbound
   releases: Releases
   admission: AdmitDeps
@@ -27,6 +31,14 @@ export interface EffectDeps {
   announce: (session: Session, epoch: number, event: svc.v1.ISessionEvent) => void
 }
 
+/** Who is turned away for what they are, not for how busy we are. */
+const notWanted: ReadonlySet<CloseReason> = new Set([
+  'CREDENTIAL_INVALID',
+  'CREDENTIAL_REVOKED',
+  'QUARANTINED',
+  'DECOMMISSIONED',
+])
+
 type Effects = { [K in Effect['kind']]: (session: Session, effect: Extract<Effect, { kind: K }>) => void }
 
 const { Kind } = svc.v1.SessionEvent
@@ -34,7 +46,7 @@ const reasonNumber = (reason: CloseReason) => svc.v1.CloseReason[reason]
 
 /** What the state machine's effects do in the world, one entry each. */
 export const effectsOf = (deps: EffectDeps): Effects => {
-  const { limits, counters, registry, keepalive, outbound, releases, admission } = deps
+  const { limits, counters, registry, keepalive, knocks, outbound, releases, admission } = deps
   return {
     admit: (session) => {
       keepalive.watch(session, limits.admitWithinMs)
@@ -42,8 +54,9 @@ export const effectsOf = (deps: EffectDeps): Effects => {
     },
 
     welcome: (session, { epoch }) => {
-      const { greeting, hello } = session.newcomer ?? {}
+      const { greeting, hello, renewAtMs } = session.newcomer ?? {}
       session.newcomer = undefined
+      if (greeting) knocks.giveBack(greeting.address)
       const holder = registry.residents.get(session.deviceId)
       if (holder && holder.epoch > epoch) return session.close('SUPERSEDED')
       registry.settle(session)
@@ -66,6 +79,7 @@ export const effectsOf = (deps: EffectDeps): Effects => {
           maxFrameBytes,
           protocol: commonProtocol(hello ?? {}) ?? 0,
           upKinds: Object.values(upKinds),
+          renewCredentialInMs: renewAtMs ? Math.max(1, renewAtMs - deps.nowMs()) : 0,
         },
       })
     },
@@ -79,10 +93,18 @@ export const effectsOf = (deps: EffectDeps): Effects => {
 
     refuse: (session, { reason }) => {
       count(counters.refused, reason)
-      const text = closeLabel(reason).replaceAll('_', ' ')
+      const label = closeLabel(reason)
+      if (notWanted.has(reason))
+        deps.security('device.refused', 'an agent is refused', { deviceId: session.deviceId, reason: label })
+      const text = label.replaceAll('_', ' ')
       outbound.send(session, {
         seq: session.next(),
-        refused: { reason: reasonNumber(reason), retryAfterMs: retryAfterMs(reason, deps), text },
+        refused: {
+          reason: reasonNumber(reason),
+          retryAfterMs: retryAfterMs(reason, deps),
+          text,
+          serverTimeMs: deps.nowMs(),
+        },
       })
       session.link.close(reason)
     },
@@ -98,7 +120,9 @@ export const effectsOf = (deps: EffectDeps): Effects => {
     },
 
     forget: (session, { reason }) => {
+      const { greeting } = session.newcomer ?? {}
       session.newcomer = undefined
+      if (greeting) knocks.ended(greeting.address, reason)
       registry.leave(session)
       count(counters.closed, reason)
     },

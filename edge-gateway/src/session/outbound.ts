@@ -44,6 +44,7 @@ export class Outbound {
       return session.close('BACKPRESSURE')
     }
     this.#counters.framesDown++
+    this.#counters.bytesDown += frame.length
     if (outcome === 'queued') {
       session.held++
       this.#counters.framesQueued++

@@ -19,6 +19,18 @@ export class Registry {
     return counts
   }
 
+  /** Residents that frames wait for, and how much. Looks at each. */
+  backlog(): { sessions: number; bytes: number } {
+    const slow = { sessions: 0, bytes: 0 }
+    for (const { held, link } of this.residents.values()) {
+      const bytes = held > 0 ? link.backlog : 0
+      if (bytes === 0) continue
+      slow.sessions++
+      slow.bytes += bytes
+    }
+    return slow
+  }
+
   /** What the residents hold, for this node. */
   claimsOf(node: string): Claim[] {
     return [...this.residents.values()].map(({ deviceId, epoch }) => ({ deviceId, epoch, node }))

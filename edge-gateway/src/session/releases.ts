@@ -27,7 +27,7 @@ export class Releases {
   async #run(): Promise<void> {
     await new Promise(setImmediate)
     while (this.#waiting.length > 0) {
-      // One that fails stays behind as a claim of a node that does not have the device: the next admission takes it over.
+      // One that fails for another reason than the store's absence stays behind; the next admission takes it over.
       await this.#claims.release(this.#waiting.splice(0, this.#chunk)).catch(this.#failed)
     }
     this.#running = undefined

@@ -7,6 +7,8 @@ import { type Effect, type Event, opening, type State, step } from './states.ts'
 export interface Newcomer {
   greeting: Greeting
   hello: svc.v1.IHello | undefined
+  /** ms since 1970; 0: not told */
+  renewAtMs?: number
 }
 
 /** How many frames a device may send in one go, and how many more with each tick. */

@@ -71,7 +71,7 @@ const linkOf = (pid: number, fd: string): string => {
   }
 }
 
-const nodes = (program: Program) => program.lines('accepting agents').map(({ node }) => String(node))
+const nodes = (program: Program) => program.lines('accepting agents').map(({ instance }) => String(instance))
 
 describe('several workers', () => {
   it('share one port, each a node of its own, and nobody else may have it', async () => {
@@ -116,7 +116,7 @@ describe('several workers', () => {
     expect(another).toMatch(
       new RegExp(`^cannot listen on 127.0.0.1 port ${metrics} .*GATEWAY_METRICS_PORT\\n$`),
     )
-    expect(late.map(({ out }) => out)).toEqual(['', '', ''])
+    expect(late.flatMap((program) => program.lines('supervising'))).toEqual([])
     for (const agent of agents) agent.peer.close()
   })
 
@@ -229,9 +229,9 @@ describe('a supervisor that cannot do what it is told', () => {
     const { port } = taken.address() as AddressInfo
     const program = run(settings({ GATEWAY_PORT: String(port) }), { args: ['--workers', 'auto'] })
     expect(await program.exited).toBe(1)
-    expect([program.err, program.out]).toEqual([
+    expect([program.err, program.lines('supervising')]).toEqual([
       `cannot listen on 127.0.0.1 port ${port}: set GATEWAY_PORT or GATEWAY_HOST\n`,
-      '',
+      [],
     ])
     taken.close()
   })

@@ -1,5 +1,6 @@
 import cluster, { type Worker } from 'node:cluster'
-import { type Logger, pino } from 'pino'
+import { keepNotWaiting, openLog } from '@svc/proto/log'
+import type { Logger } from 'pino'
 import type { GatewayConfig } from '../config.ts'
 import { count, type Tally } from '../ops/counters.ts'
 import { type MetricsServer, serveMetrics } from '../ops/metrics.ts'
@@ -61,7 +62,8 @@ export class Supervisor {
   constructor({ config, entry, env = {}, logger }: SupervisorOptions) {
     this.#config = config
     this.#env = env
-    this.#log = (logger ?? pino({ level: config.logLevel })).child({ supervisor: config.node })
+    const { logLevel: level, node: instance } = config
+    this.#log = logger ?? openLog({ service: 'supervisor', level, instance }).log
     this.#slots = Array.from({ length: config.workers }, (_, index) => this.#slot(index + 1))
     this.#metrics = new SupervisorMetrics({
       wanted: config.workers,
@@ -120,7 +122,10 @@ export class Supervisor {
 
   #fork(): Worker {
     const own = settingsOf(this.#config, this.#held?.ports ?? [], ++this.#forks)
-    return cluster.fork({ ...this.#env, ...own })
+    const worker = cluster.fork({ ...this.#env, ...own })
+    // It shares the standard output of all, and has begun by making its writers wait.
+    keepNotWaiting()
+    return worker
   }
 
   #served(): void {

@@ -1,4 +1,4 @@
-import type { CloseReason } from '@svc/proto'
+import type { CloseReason, KeyProof } from '@svc/proto'
 import type { Entrance } from './mqtt/pipe.ts'
 
 export type Via = 'websocket' | 'mqtt'
@@ -7,6 +7,8 @@ export type Via = 'websocket' | 'mqtt'
 export interface Greeting {
   deviceId: string
   tokenSha256: Buffer
+  /** that it holds the device's key, where it could say so by then */
+  proof?: KeyProof | undefined
   /** of the client, behind trusted proxies too */
   address: string
   via: Via
@@ -49,11 +51,16 @@ export type Accept = (link: Link, greeting: Greeting) => Handlers
 export interface Doorway {
   /** Asked before a connection is upgraded; otherwise the HTTP status to turn it away with. */
   open(): true | 503
+  /**
+   * One more connection of a client's that nobody knows yet; false: its address has too many, and it is to be turned away with 429.
+   * Asked once for each: when it comes, or where a proxy brings it, when that has said for whom.
+   */
+  knock(address: string): boolean
   accept: Accept
-  /** A connection was turned away with that HTTP status. */
-  rejected(status: number): void
-  /** A connection without an upgrade was ended before there was anybody to accept, or because of what it said that it was. */
-  strayed(reason: CloseReason): void
+  /** A connection was turned away with that HTTP status. @param address where it has knocked, and was not to blame */
+  rejected(status: number, address?: string): void
+  /** A connection without an upgrade was ended before there was anybody to accept, or because of what it said that it was. @param address where it has knocked */
+  strayed(reason: CloseReason, address?: string): void
   /** A handler threw; its connection has been ended with INTERNAL_ERROR. */
   failed(error: unknown): void
   /** The answer to `GET /health` and `GET /health/ready`. */
@@ -101,6 +108,10 @@ export interface SocketOptions {
   /** a connection that carried nothing for so long is pinged, and cut when nothing comes back */
   idleSeconds: number
   maxBacklogBytes: number
+  /** what comes before an upgrade must be over by then, where the engine can be told */
+  helloWithinMs: number
+  /** connections at a time that have not asked for anything yet */
+  maxBeginning: number
   /** where MQTT over WebSocket goes, if it is offered */
   mqtt?: Entrance | undefined
   /** a guard that a proof takes away: of several lines that say on whose behalf a proxy calls, the first alone counts */

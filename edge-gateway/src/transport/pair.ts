@@ -150,7 +150,8 @@ export class PairTransport implements Transport {
   async dial(headers: UpgradeHeaders, address = '127.0.0.1'): Promise<PairPeer | number> {
     const doorway = this.#paused ? undefined : this.#doorway
     const door = doorway?.open() ?? 503
-    const greeting = door === true ? readGreeting(headers, address) : door
+    const open = door === true && !doorway?.knock(address) ? 429 : door
+    const greeting = open === true ? readGreeting(headers, address) : open
     if (typeof greeting === 'number' || !doorway) {
       doorway?.rejected(Number(greeting))
       return Number(greeting)

@@ -107,6 +107,7 @@ const statusLines = {
   400: '400 Bad Request',
   401: '401 Unauthorized',
   404: '404 Not Found',
+  429: '429 Too Many Requests',
   503: '503 Service Unavailable',
 } as const
 
@@ -119,6 +120,8 @@ export class UwsTransport implements Transport {
   #socket: us_listen_socket | undefined
   /** what it listens on, or did before a pause */
   #port: number
+  /** connections that have not asked for anything that lasts: the engine waits half a minute for that, and cannot be told otherwise */
+  #beginning = 0
   #stopped = false
   #closed = false
 
@@ -184,6 +187,7 @@ export class UwsTransport implements Transport {
       maxBackpressure: maxBacklogBytes + 2 * maxFrameBytes,
       closeOnBackpressureLimit: false,
     }
+    this.#app.filter((res, change) => this.#came(doorway, res, Number(change)))
     this.#app.ws<OnSocket>('/agent', {
       ...shared,
       upgrade: (res, req, context) => this.#upgrade(doorway, res, req, context),
@@ -199,10 +203,11 @@ export class UwsTransport implements Transport {
       serveMqtt(this.#app, {
         entrance: mqtt,
         shared,
-        addressOf: (res, req) => this.#addressOf(res, req),
+        addressOf: (res, req) => this.#knock(doorway, res, req),
+        upgraded: () => void this.#beginning--,
         reasonOf: (code, message) => this.#reasonOf(code, message),
         turnAway: (res, status) => {
-          doorway.rejected(status)
+          this.#rejected(doorway, res, status)
           turnAway(res, status)
         },
       })
@@ -213,17 +218,35 @@ export class UwsTransport implements Transport {
     )
   }
 
+  /**
+   * A connection came, or one ended that was not upgraded: nothing is known of it but where it is from. Whoever answers for others is
+   * asked when it has said for whom.
+   */
+  #came(doorway: Doorway, res: HttpResponse, change: number): void {
+    this.#beginning += change
+    if (change < 0) return
+    const peer = addressText(new Uint8Array(res.getRemoteAddress()))
+    const { trusted, maxBeginning } = this.#options
+    const known = trusted(peer)
+    const status = !known && this.#beginning > maxBeginning ? 503 : known || doorway.knock(peer) ? 200 : 429
+    if (status === 200) return
+    doorway.rejected(status)
+    res.close()
+  }
+
   #upgrade(doorway: Doorway, res: HttpResponse, req: HttpRequest, context: us_socket_context_t): void {
     const headers = {
       authorization: req.getHeader('authorization'),
       protocol: req.getHeader('sec-websocket-protocol'),
     }
     const door = doorway.open()
-    const greeting = door === true ? readGreeting(headers, this.#addressOf(res, req)) : door
+    const address = door === true ? this.#knock(doorway, res, req) : ''
+    const greeting = address === undefined ? 429 : door === true ? readGreeting(headers, address) : door
     if (typeof greeting === 'number') {
-      doorway.rejected(greeting)
+      this.#rejected(doorway, res, greeting)
       return turnAway(res, greeting)
     }
+    this.#beginning--
     res.upgrade<OnSocket>(
       { greeting, link: undefined },
       req.getHeader('sec-websocket-key'),
@@ -233,10 +256,23 @@ export class UwsTransport implements Transport {
     )
   }
 
-  #addressOf(res: HttpResponse, req: HttpRequest): string {
+  /** Who came when we were busy has knocked for nothing. */
+  #rejected(doorway: Doorway, res: HttpResponse, status: number): void {
     const peer = addressText(new Uint8Array(res.getRemoteAddress()))
+    if (status === 503 && !this.#options.trusted(peer)) doorway.rejected(status, peer)
+    else doorway.rejected(status)
+  }
+
+  /** Who asks; undefined: its address has too many that nobody knows. Who came by itself was counted then. */
+  #knock(doorway: Doorway, res: HttpResponse, req: HttpRequest): string | undefined {
+    const peer = addressText(new Uint8Array(res.getRemoteAddress()))
+    if (!this.#options.trusted(peer)) return peer
+    const address = this.#addressOf(peer, res, req)
+    return address === peer || doorway.knock(address) ? address : undefined
+  }
+
+  #addressOf(peer: string, res: HttpResponse, req: HttpRequest): string {
     const { trusted } = this.#options
-    if (!trusted(peer)) return peer
     const proxied = new Uint8Array(res.getProxiedRemoteAddress())
     return clientAddress(
       {
@@ -351,10 +387,10 @@ const json = (res: HttpResponse, { status, body }: { status: number; body: unkno
     .end(JSON.stringify(body))
 }
 
-const turnAway = (res: HttpResponse, status: 400 | 401 | 503): void => {
+const turnAway = (res: HttpResponse, status: 400 | 401 | 429 | 503): void => {
   res.onAborted(() => {})
   res.writeStatus(statusLines[status])
   if (status === 401) res.writeHeader('www-authenticate', 'Bearer')
-  if (status === 503) res.writeHeader('retry-after', '5')
+  if (status === 429 || status === 503) res.writeHeader('retry-after', '5')
   res.endWithoutBody(0, true)
 }

@@ -1,8 +1,15 @@
 import { readFileSync } from 'node:fs'
-import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import {
+  createServer,
+  type IncomingMessage,
+  type Server,
+  type ServerOptions,
+  type ServerResponse,
+} from 'node:http'
 import { createServer as createTlsServer } from 'node:https'
 import type { AddressInfo, Socket } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { TlsOptions } from 'node:tls'
 import { type CloseReason, closeCode, closeLabel, maxFrameBytes } from '@svc/proto'
 import { type WebSocket, WebSocketServer } from 'ws'
 import { clientAddress } from './address.ts'
@@ -88,11 +95,12 @@ export class WsTransport implements Transport {
   constructor(options: SocketOptions) {
     this.#options = options
     this.#port = options.port
-    this.#server = options.tls ? secureServer(options.tls) : createServer()
+    this.#server = serverOf(options)
   }
 
   async listen(doorway: Doorway): Promise<Listening> {
     const { host, tls, idleSeconds } = this.#options
+    this.#server.on('connection', (socket) => this.#came(doorway, socket))
     this.#server.on('request', (request, response) => answer(doorway, request, response))
     this.#server.on('upgrade', (request, socket, head) => this.#upgrade(doorway, request, socket, head))
     this.#pings = setInterval(() => this.#ping(), (idleSeconds * 1000) / 2)
@@ -146,10 +154,11 @@ export class WsTransport implements Transport {
     if (path === '/mqtt' && this.#options.mqtt) return this.#upgradeMqtt(doorway, request, socket, head)
     if (path !== '/agent') return turnAway(socket, 404)
     const door = doorway.open()
+    const address = door === true ? this.#knock(doorway, request) : ''
     const greeting =
-      door === true ? readGreeting({ authorization, protocol }, this.#addressOf(request)) : door
+      address === undefined ? 429 : door === true ? readGreeting({ authorization, protocol }, address) : door
     if (typeof greeting === 'number') {
-      doorway.rejected(greeting)
+      this.#rejected(doorway, request, greeting)
       return turnAway(socket, greeting)
     }
     this.#upgrades.handleUpgrade(request, socket, head, (upgraded) => {
@@ -165,19 +174,42 @@ export class WsTransport implements Transport {
   #upgradeMqtt(doorway: Doorway, request: IncomingMessage, socket: Duplex, head: Buffer): void {
     const { mqtt } = this.#options
     const door = mqtt?.open()
-    const offered = offers(request.headers['sec-websocket-protocol'] ?? '', mqttSubprotocol) || 400
-    const verdict = door === true ? offered : 503
-    if (verdict !== true) {
-      doorway.rejected(verdict)
-      return turnAway(socket, verdict)
+    const offered = offers(request.headers['sec-websocket-protocol'] ?? '', mqttSubprotocol)
+    const status = door !== true ? 503 : offered ? undefined : 400
+    const address = status === undefined ? this.#knock(doorway, request) : undefined
+    if (address === undefined) {
+      this.#rejected(doorway, request, status ?? 429)
+      return turnAway(socket, status ?? 429)
     }
     this.#mqttUpgrades.handleUpgrade(request, socket, head, (upgraded) =>
-      mqtt?.take(new WsPipe(upgraded), this.#addressOf(request)),
+      mqtt?.take(new WsPipe(upgraded), address),
     )
   }
 
-  #addressOf(request: IncomingMessage): string {
-    const peer = (request.socket as Socket).remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '') ?? ''
+  /** Nothing is known of a connection but where it is from; whoever answers for others is asked when it has said for whom. */
+  #came(doorway: Doorway, socket: Socket): void {
+    const peer = peerOf(socket)
+    if (this.#options.trusted(peer) || doorway.knock(peer)) return
+    doorway.rejected(429)
+    socket.destroy()
+  }
+
+  /** Who came when we were busy has knocked for nothing. */
+  #rejected(doorway: Doorway, { socket }: IncomingMessage, status: number): void {
+    const peer = peerOf(socket)
+    if (status === 503 && !this.#options.trusted(peer)) doorway.rejected(status, peer)
+    else doorway.rejected(status)
+  }
+
+  /** Who asks; undefined: its address has too many that nobody knows. Who came by itself was counted then. */
+  #knock(doorway: Doorway, request: IncomingMessage): string | undefined {
+    const peer = peerOf(request.socket)
+    if (!this.#options.trusted(peer)) return peer
+    const address = this.#addressOf(peer, request)
+    return address === peer || doorway.knock(address) ? address : undefined
+  }
+
+  #addressOf(peer: string, request: IncomingMessage): string {
     const forwarded = request.headers['x-forwarded-for']
     return clientAddress({ peer, proxied: '', forwarded: String(forwarded ?? '') }, this.#options.trusted)
   }
@@ -222,6 +254,8 @@ export class WsTransport implements Transport {
   }
 }
 
+const peerOf = ({ remoteAddress }: Socket): string => remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '') ?? ''
+
 const upgradesTo = (protocol: string) =>
   new WebSocketServer({
     noServer: true,
@@ -230,9 +264,22 @@ const upgradesTo = (protocol: string) =>
     handleProtocols: () => protocol,
   })
 
-const secureServer = ({ certFile, keyFile }: TlsFiles) => {
+/** How late Node may notice that a request is overdue; by itself it looks twice a minute. */
+const overdueEveryMs = 500
+
+/** Node gives a stranger a minute for the head of a request, and two for a handshake. */
+function serverOf({ tls, helloWithinMs }: SocketOptions): Server {
+  const patience = {
+    headersTimeout: helloWithinMs,
+    requestTimeout: helloWithinMs,
+    connectionsCheckingInterval: overdueEveryMs,
+  }
+  return tls ? secureServer(tls, { ...patience, handshakeTimeout: helloWithinMs }) : createServer(patience)
+}
+
+const secureServer = ({ certFile, keyFile }: TlsFiles, patience: TlsOptions & ServerOptions) => {
   try {
-    return createTlsServer({ cert: readFileSync(certFile), key: readFileSync(keyFile) })
+    return createTlsServer({ ...patience, cert: readFileSync(certFile), key: readFileSync(keyFile) })
   } catch (cause) {
     throw new CertificateUnusable(certFile, keyFile, cause)
   }
@@ -260,6 +307,7 @@ const statusLines = {
   400: '400 Bad Request',
   401: '401 Unauthorized\r\nwww-authenticate: Bearer',
   404: '404 Not Found',
+  429: '429 Too Many Requests\r\nretry-after: 5',
   503: '503 Service Unavailable\r\nretry-after: 5',
 } as const
 

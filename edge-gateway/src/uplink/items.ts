@@ -1,11 +1,19 @@
-import type { svc } from '@svc/proto'
+import { svc } from '@svc/proto'
 import type { Drop } from '../ops/counters.ts'
 import type { Taken } from '../transport/link.ts'
 
 /** What a gateway says about a device. */
 export type UpBody = Pick<
   svc.v1.IUpItem,
-  'heartbeat' | 'session' | 'commandAck' | 'commandProgress' | 'commandResult' | 'inventory' | 'updateStatus'
+  | 'heartbeat'
+  | 'session'
+  | 'commandAck'
+  | 'commandProgress'
+  | 'commandResult'
+  | 'inventory'
+  | 'updateStatus'
+  | 'credentialProposal'
+  | 'trace'
 >
 
 export interface Item {
@@ -13,7 +21,7 @@ export interface Item {
   /** bytes on the wire, estimated */
   size: number
   /** only the last of a device counts; undefined: each counts */
-  latest: 'heartbeat' | 'connected' | 'disconnected' | undefined
+  latest: 'heartbeat' | 'watchdog' | 'connected' | 'disconnected' | undefined
   /** who is told when it was accepted, or when what took its place was */
   taken: readonly Taken[]
 }
@@ -22,8 +30,8 @@ export interface Item {
 const overheadBytes = 96
 
 const latestOf = ({ heartbeat, session }: UpBody): Item['latest'] => {
-  if (heartbeat) return 'heartbeat'
-  if (session) return session.hello ? 'connected' : 'disconnected'
+  if (heartbeat) return heartbeat.role === svc.v1.AgentRole.WATCHDOG ? 'watchdog' : 'heartbeat'
+  if (session) return session.kind === svc.v1.SessionEvent.Kind.CONNECTED ? 'connected' : 'disconnected'
   return undefined
 }
 
@@ -49,6 +57,8 @@ export const itemOf = (
     commandResult: body.commandResult ?? null,
     inventory: body.inventory ?? null,
     updateStatus: body.updateStatus ?? null,
+    credentialProposal: body.credentialProposal ?? null,
+    trace: body.trace ?? null,
   },
   size: size + overheadBytes,
   latest: latestOf(body),
@@ -66,9 +76,11 @@ export const urgencyOf = ({
 }
 
 /** The counter of a kind that only its agent can send again. */
-export const dropOf = ({ commandResult, commandAck, commandProgress, updateStatus }: UpBody): Drop => {
+export const dropOf = (body: UpBody): Drop => {
+  const { commandResult, commandAck, commandProgress, updateStatus, credentialProposal } = body
   if (commandResult) return 'up_refused_result'
   if (commandAck) return 'up_refused_ack'
   if (commandProgress) return 'up_refused_progress'
+  if (credentialProposal) return 'up_refused_credential_proposal'
   return updateStatus ? 'up_refused_update_status' : 'up_refused_inventory'
 }

@@ -29,7 +29,10 @@ export class Queue {
       const places = this.#latest[latest]
       const deviceId = item.deviceId ?? ''
       const before = places.get(deviceId)
-      if (before !== undefined) entry.taken = [...this.#clear(before), ...entry.taken]
+      if (before !== undefined) {
+        addConnects(entry, this.#items[before])
+        entry.taken = [...this.#clear(before), ...entry.taken]
+      }
       places.set(deviceId, this.#items.length)
     }
     this.#items.push(entry)
@@ -90,10 +93,20 @@ export class Queue {
   }
 }
 
-const isPatient = ({ latest, taken }: Item): boolean => latest === 'heartbeat' && taken.length === 0
+const isPatient = ({ latest, taken }: Item): boolean =>
+  (latest === 'heartbeat' || latest === 'watchdog') && taken.length === 0
+
+/** A connect stands for those that it takes the place of. One that was only completed is no other. */
+function addConnects({ latest, item }: Item, before: Item | undefined): void {
+  const earlier = before?.item
+  if (latest !== 'connected' || !item.session || !earlier?.session) return
+  const own = item.epoch === earlier.epoch ? 0 : item.session.connects || 1
+  item.session = { ...item.session, connects: (earlier.session.connects || 1) + own }
+}
 
 const none = (): Record<Latest, Map<string, number>> => ({
   heartbeat: new Map(),
+  watchdog: new Map(),
   connected: new Map(),
   disconnected: new Map(),
 })

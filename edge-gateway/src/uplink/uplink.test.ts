@@ -49,6 +49,28 @@ async function firstWatermarks(): Promise<void> {
 const result = (n: number) => ({ commandResult: { commandId: String(n) } })
 
 describe('the uplink', () => {
+  it('keeps the heartbeats of agent and watchdog apart, and counts connects that one stands for', async () => {
+    const up = uplink({ flushEveryMs: 60_000 })
+    const { id } = newDevice(3)
+    const { CONNECTED, DISCONNECTED } = svc.v1.SessionEvent.Kind
+    for (const epoch of [1, 2, 3]) {
+      up.push(id, epoch, { session: { kind: CONNECTED } }, 10)
+      up.push(id, epoch, { session: { kind: DISCONNECTED } }, 10)
+    }
+    up.push(id, 4, { session: { kind: CONNECTED } }, 10)
+    up.push(id, 4, { session: { kind: CONNECTED, hello: { agentVersion: '1' } } }, 10)
+    up.push(id, 4, { heartbeat: { uptimeSeconds: 1 } }, 10)
+    up.push(id, 4, { heartbeat: { role: svc.v1.AgentRole.WATCHDOG } }, 10)
+    await up.flush(1000)
+    const said = await items()
+    expect(said.map(({ epoch, session, heartbeat }) => [epoch, session?.connects, heartbeat?.role])).toEqual([
+      [3, 0, undefined],
+      [4, 4, undefined],
+      [4, undefined, svc.v1.AgentRole.AGENT],
+      [4, undefined, svc.v1.AgentRole.WATCHDOG],
+    ])
+  })
+
   it('lets the last heartbeat of a device win and keeps the order of the rest', async () => {
     const up = uplink({ flushEveryMs: 60_000 })
     const { id } = newDevice(3)

@@ -3,14 +3,14 @@ import type { Downlink } from '../downlink.ts'
 import { Exchange } from '../exchange.ts'
 import type { Life } from '../life.ts'
 import type { ServerClock } from '../ops/server-clock.ts'
-import type { Revocations } from '../revocations.ts'
+import type { CarryOut } from '../revocations.ts'
 import type { Ground } from './ground.ts'
 
 /** Who is told what the control plane answers. */
 export interface Listeners {
   clock: ServerClock
   claims: Claims
-  revocations: Revocations
+  carryOut: CarryOut
   life: Life
   /** made after the exchange */
   downlink: () => Downlink
@@ -20,7 +20,7 @@ export interface Listeners {
 /** The exchange with the control plane, and what becomes of its answers. */
 export function exchangeOf(ground: Ground, listeners: Listeners): Exchange {
   const { config, node, limits, counters, registry, log } = ground
-  const { clock, claims, revocations, life, downlink, busAway } = listeners
+  const { clock, claims, carryOut, life, downlink, busAway } = listeners
   const deliver = (messages: readonly Uint8Array[]) => {
     counters.messagesReturned += messages.length
     for (const message of messages) downlink().take(message)
@@ -41,7 +41,7 @@ export function exchangeOf(ground: Ground, listeners: Listeners): Exchange {
       // First: what follows may have to wait for a store that hangs.
       deliver(answer.messages)
       life.learned(answer.profiles)
-      await revocations.carryOut(answer.revocations)
+      await carryOut(answer.revocations)
       await claims.remember(answer.profiles)
     },
     onState: (up, why) => {

@@ -1,5 +1,7 @@
 import type { Bus } from '@svc/proto/bus'
-import { type Logger, pino } from 'pino'
+import { openLog, type SecurityLog, securityOf } from '@svc/proto/log'
+import { noTracing, type Tracing } from '@svc/proto/trace'
+import type { Logger } from 'pino'
 import type { GatewayConfig } from '../config.ts'
 import { Counters } from '../ops/counters.ts'
 import { type Limits, limits as defaults } from '../ops/limits.ts'
@@ -14,6 +16,8 @@ export interface Ground {
   /** the host's */
   bus: Bus
   log: Logger
+  security: SecurityLog
+  tracing: Tracing
   limits: Limits
   counters: Counters
   registry: Registry
@@ -23,14 +27,24 @@ export interface Ground {
   failed: (error: unknown) => void
 }
 
-export function groundOf({ config, bus, logger, limits, without = new Set() }: GatewayOptions): Ground {
-  const log = (logger ?? pino({ level: config.logLevel })).child({ node: config.node })
+export function groundOf({
+  config,
+  bus,
+  logger,
+  limits,
+  tracing = noTracing,
+  without = new Set(),
+}: GatewayOptions): Ground {
+  const { node, logLevel: level } = config
+  const log = logger ?? openLog({ service: 'gateway', level, instance: node }).log
   const counters = new Counters()
   return {
     config,
     node: config.node,
     bus,
     log,
+    security: securityOf(log),
+    tracing,
     limits: { ...defaults, ...(config.idleSeconds && { idleSeconds: config.idleSeconds }), ...limits },
     counters,
     registry: new Registry(),

@@ -145,11 +145,17 @@ export class RawClient {
 }
 
 /** Opens a connection and says nothing. Rejects when nobody listens; an HTTP status is the error’s `status`. */
-export function openRaw(url: string, { localAddress }: { localAddress?: string } = {}): Promise<RawClient> {
+interface Opening {
+  localAddress?: string
+  /** of the request, over WebSocket */
+  headers?: Record<string, string>
+}
+
+export function openRaw(url: string, { localAddress, headers = {} }: Opening = {}): Promise<RawClient> {
   const { protocol, hostname, port } = new URL(url)
   return new Promise((resolve, reject) => {
     if (protocol.startsWith('ws')) {
-      const socket = new WebSocket(url, 'mqtt', { rejectUnauthorized: false })
+      const socket = new WebSocket(url, 'mqtt', { headers, rejectUnauthorized: false })
       socket.on('unexpected-response', (_request, { statusCode }) =>
         reject(Object.assign(new Error(`answered ${statusCode}`), { status: statusCode })),
       )
@@ -192,10 +198,10 @@ const headersOf = (authorization = '') => {
 
 /** Dials as agents of the transport contract do; a refusal is told by the HTTP status that comes nearest. */
 export const dialMqtt =
-  (url: string): Dial =>
+  (url: string, headers: Record<string, string> = {}): Dial =>
   async ({ authorization }) => {
     const device = headersOf(authorization)
-    const client = await openRaw(url).catch((error: Error & { status?: number }) => {
+    const client = await openRaw(url, { headers }).catch((error: Error & { status?: number }) => {
       if (error.status) return error.status
       throw error
     })

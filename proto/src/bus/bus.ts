@@ -23,6 +23,8 @@ export interface Bus {
   readonly up: boolean
   /** Called on each change of `up`, and once at the start. */
   onState(handler: (up: boolean) => void): Unsubscribe
+  /** Called with why the carrier cannot be used, each time that there is another reason: refused, no such password, hung up. */
+  onTrouble?(handler: (error: Error) => void): Unsubscribe
   /** Idempotent. Blocked reads end, subscriptions end. */
   close(): Promise<void>
 }

@@ -1,5 +1,6 @@
 export * from './bus.ts'
 export * from './names.ts'
 export { MemoryBus } from './memory.ts'
+export { onReturn } from './returns.ts'
 export { connection } from './redis-connection.ts'
 export { RedisBus } from './redis.ts'

@@ -23,9 +23,12 @@ export class RedisBus implements Bus {
   readonly #main: Commands
   readonly #subscriptions: Subscriptions
   readonly #watchers = new Set<(up: boolean) => void>()
+  readonly #troubled = new Set<(error: Error) => void>()
   readonly #consumers = new Set<RedisConsumer>()
   readonly #ping: NodeJS.Timeout
   #up = false
+  /** the last reason why it could not be used, as long as it cannot */
+  #trouble: Error | undefined
   #closed = false
 
   constructor(url: string, options: RedisOptions = {}) {
@@ -33,7 +36,9 @@ export class RedisBus implements Bus {
     this.#options = options
     this.#main = connection(url, { commandTimeout: answerWithinMs, ...options }) as Commands
     this.#main.defineCommand('appendCapped', { numberOfKeys: 1, lua: appendScript })
-    this.#subscriptions = new Subscriptions(connection(url, options), () => this.#look(true))
+    const listens = connection(url, options)
+    this.#subscriptions = new Subscriptions(listens, () => this.#look(true))
+    for (const each of [this.#main, listens]) each.on('error', (error: Error) => this.#tell(error))
     this.#main.on('ready', () => this.#look(true))
     this.#main.on('close', () => this.#look(false))
     this.#ping = setInterval(() => void this.#check(), pingEveryMs)
@@ -74,6 +79,12 @@ export class RedisBus implements Bus {
     return () => this.#watchers.delete(handler)
   }
 
+  onTrouble(handler: (error: Error) => void): Unsubscribe {
+    this.#troubled.add(handler)
+    if (this.#trouble) handler(this.#trouble)
+    return () => this.#troubled.delete(handler)
+  }
+
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
@@ -92,11 +103,19 @@ export class RedisBus implements Bus {
     if (!this.#closed) this.#look(answered)
   }
 
+  /** Tried again and again, it fails in the same way mostly: that is told once. */
+  #tell(error: Error): void {
+    if (this.#closed || error.message === this.#trouble?.message) return
+    this.#trouble = error
+    for (const handler of this.#troubled) handler(error)
+  }
+
   /** Up is who answers and is heard: a bus that does not listen would miss what others say to it, and nobody says it twice. */
   #look(answers: boolean): void {
     const up = answers && this.#main.status === 'ready' && this.#subscriptions.listening
     if (up === this.#up) return
     this.#up = up
+    if (up) this.#trouble = undefined
     for (const watcher of this.#watchers) watcher(up)
   }
 }

@@ -58,14 +58,14 @@ export const fleet: StartRole = async (settings, news) => {
  * The agent of this machine. Ready when it was admitted, when it has no hope of that, or when the patience is at its end: everything
  * else goes on without it. A device that the server no longer wants makes room for another one.
  */
-export const host: StartRole = async (settings, news) => {
+export const host: StartRole = async (settings, news, log) => {
   const begin = () =>
     startHost({
       api: required(settings, 'API'),
       enrollmentKey: required(settings, 'ENROLLMENT_KEY'),
       gateways: gateways(settings),
       stateDir: required(settings, 'STATE'),
-      log: (line) => console.log(`${new Date().toISOString()} ${line}`),
+      log: (line, fields) => log.info(fields ?? {}, line),
     })
   const patienceMs = Number(required(settings, 'PATIENCE_MS'))
   try {

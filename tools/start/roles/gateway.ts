@@ -1,12 +1,13 @@
 import { join } from 'node:path'
 import { buildGateway, type GatewayConfig, readConfig, Supervisor } from '@svc/edge-gateway'
 import { RedisBus } from '@svc/proto/bus'
+import { giveUp } from '@svc/proto/log'
 import type { Settings, StartRole } from '../child.ts'
 
 /** A gateway in a process of its own, or several of them under a supervisor. */
-export const gateway: StartRole = (settings) => {
+export const gateway: StartRole = (settings, _news, log) => {
   const config = readConfig(settings)
-  return config.workers > 1 ? several(config, settings) : one(config)
+  return config.workers > 1 ? several(config, settings, log) : one(config)
 }
 
 const one = async (config: GatewayConfig) => {
@@ -22,7 +23,7 @@ const one = async (config: GatewayConfig) => {
   }
 }
 
-const several = async (config: GatewayConfig, settings: Settings) => {
+const several = async (config: GatewayConfig, settings: Settings, log: Parameters<StartRole>[2]) => {
   const entry = join(import.meta.dirname, 'gateway.mjs') // the program as bundled, which lies beside this one
   const supervisor = new Supervisor({ config, entry, env: settings })
   const ended = supervisor.ended.then(({ code, line }) => {
@@ -34,8 +35,7 @@ const several = async (config: GatewayConfig, settings: Settings) => {
   let closing = false
   ended.catch((error: Error) => {
     if (closing) return
-    console.error(error.message)
-    process.exit(1)
+    giveUp({ log }, error, true, 1)
   })
   return {
     ready: {},

@@ -10,7 +10,7 @@ import { none, type Row, within } from '../verdict.ts'
 import { offlineEvents } from '../watch.ts'
 import { claimRows, type Doors } from './claims.ts'
 import { enrollFrom } from './callers.ts'
-import { silenceRows } from './silent.ts'
+import { silenceRows, slackMs as cutSlackMs } from './silent.ts'
 
 export const proxyPlants = ['first-line', 'trusts-everybody', 'no-pings'] as const
 export type ProxyPlant = (typeof proxyPlants)[number]
@@ -128,7 +128,7 @@ export class Stage {
     const [idle, claims, silence] = await Promise.all([
       idleRows(system, fleet, seconds, pace.heartbeat),
       claimRows(system, this.#doors),
-      silent(system, this.#doors, pace),
+      silent(system, this.#doors, pace, plants.includes('no-pings') ? plantedSlackMs : cutSlackMs),
     ])
     return [...claims, ...idle, ...silence]
   }
@@ -150,7 +150,15 @@ const withoutGuards = (plants: readonly ProxyPlant[]): Record<string, string> =>
   ...(plants.includes('no-pings') && { GATEWAY_IDLE_SECONDS: String(never) }),
 })
 
-const silent = async (system: System, doors: Doors, pace: ReturnType<typeof paceOf>): Promise<Row[]> => {
+/** Without its guard the gateway cuts nobody: there is no need to wait for it. */
+const plantedSlackMs = 500
+
+const silent = async (
+  system: System,
+  doors: Doors,
+  pace: ReturnType<typeof paceOf>,
+  slackMs: number,
+): Promise<Row[]> => {
   const facts = { osType: 'linux', architecture: 'amd64', agentVersion: '0.0.0' }
   const identities = await Promise.all(
     [1, 2, 3].map((n) =>
@@ -161,7 +169,11 @@ const silent = async (system: System, doors: Doors, pace: ReturnType<typeof pace
       ),
     ),
   )
-  return silenceRows(doors, identities, { idleSeconds: pace.gatewayIdle, keepaliveSeconds: pace.keepalive })
+  return silenceRows(doors, identities, {
+    idleSeconds: pace.gatewayIdle,
+    keepaliveSeconds: pace.keepalive,
+    slackMs,
+  })
 }
 
 /** Who has another epoch than at the beginning has connected anew. */

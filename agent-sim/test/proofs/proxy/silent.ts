@@ -6,13 +6,15 @@ import type { Doors } from './claims.ts'
 
 const way: Way = { from: '127.0.2.1' }
 /** The gateway's timers are that coarse, and this machine may be busy. */
-const slackMs = 6_000
+export const slackMs = 6_000
 
 export interface SilencePace {
   /** the gateway's, for WebSockets */
   idleSeconds: number
   /** what an agent over TCP asks for */
   keepaliveSeconds: number
+  /** over these; little where nothing is cut, however long it is waited for */
+  slackMs: number
 }
 
 /**
@@ -27,7 +29,7 @@ export async function silenceRows(
 ): Promise<Row[]> {
   const [one, two, three] = identities
   if (!one || !two || !three) throw new Error('three devices are needed')
-  const { idleSeconds, keepaliveSeconds } = pace
+  const { idleSeconds, keepaliveSeconds, slackMs } = pace
   const keepalive = { keepalive: keepaliveSeconds }
   const [webSocket, overWebSocket, tcp] = await Promise.all([
     cutAfter(await webSocketFrom(doors.gateway, one, way, false), idleSeconds * 1000 + slackMs),

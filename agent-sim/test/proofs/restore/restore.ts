@@ -2,12 +2,15 @@ import { playOnce } from '../play-once.ts'
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Api } from '../../system/harness/api.ts'
-import { commandRows, faultsOf } from '../../system/harness/judge.ts'
+import { check, type Testimony } from '../../system/harness/checker/checker.ts'
+import { fleetLedgers } from '../../system/harness/checker/ledgers.ts'
+import { commandRows } from '../../system/harness/judge.ts'
 import { startSystem, type System } from '../../system/harness/system.ts'
 import { until } from '../../system/harness/until.ts'
-import { Account } from '../account.ts'
+import { Account, rowsOf } from '../account.ts'
 import { Cast, idsOf, type Played } from '../cast.ts'
 import type { FleetProcess } from '../fleets.ts'
+import type { Effect } from '../ledgers.ts'
 import { Load, type Order } from '../load.ts'
 import { OwnPostgres } from '../own-postgres.ts'
 import { paceOf, variablesOf } from '../pace.ts'
@@ -26,7 +29,7 @@ export interface Restore {
   seed: number
   /** a guard that is taken away: control planes take a restored database for the one before */
   plant?: 'no-notice' | undefined
-  /** how long is waited until all is as it should be; 60 s */
+  /** how long is waited until all is as it should be, for whatever it is; 60 s */
   patienceMs?: number
   say: (line: string) => void
 }
@@ -116,7 +119,8 @@ export class Stage {
     const { scene, lost } = await this.#live(options, random)
     const wereUnderWay = await this.#goBack(scene.moment, say)
     const since = Date.now()
-    const disownedMs = Promise.all(scene.newcomers.map(({ caller }) => closedAfter(caller, disownedWithinMs)))
+    const cutWithinMs = Math.min(disownedWithinMs, patienceMs)
+    const disownedMs = Promise.all(scene.newcomers.map(({ caller }) => closedAfter(caller, cutWithinMs)))
     await this.#startAgain(options)
     const load = this.#loadWith(random)
     load.start(options.rate)
@@ -227,17 +231,15 @@ export class Stage {
         'commands that ran twice, on either side of that moment',
         [...times].filter(([, count]) => count > 1).map(([id, count]) => `${id} ran ${count} times`),
       ),
-      none(
-        'other commands that are lost, not asked for, run elsewhere, or with another’s output',
-        faultsOf(
-          this.#known,
-          rows,
-          effects
-            .filter(({ commandId }) => !this.#undone.has(commandId))
-            .map((effect) => ({ type: 'run_script' as const, ...effect })),
-        ),
-      ),
+      ...rowsOf(await check(this.#system, this.#testimony(effects))),
     ]
+  }
+
+  /** What the database lacks, the devices have done all the same: it is left out, with what they know of it. */
+  #testimony(effects: readonly Effect[]): Testimony {
+    const here = ({ commandId }: { commandId: string }) => !this.#undone.has(commandId)
+    const ledgers = this.#cast.fleets.flatMap(({ folder }) => fleetLedgers(folder))
+    return { accepted: this.#known, effects: effects.filter(here), ledgers: ledgers.filter(here) }
   }
 
   async #deviceRows(scene: Scene, disownedMs: readonly number[]): Promise<Row[]> {

@@ -17,6 +17,8 @@ export interface CommandView {
 
 export interface ErrorBody {
   error: { code: string; message: string; details: Record<string, unknown>[] }
+  /** seconds; where it may be tried again */
+  retryAfter?: number
 }
 
 const unfinished = ['queued', 'delivered', 'running']
@@ -51,6 +53,11 @@ export class Api {
     // What a proxy says in its own name is no JSON.
     const isJson = /json/.test(response.headers.get('content-type') ?? '')
     return { status: response.status, body: (text && isJson ? JSON.parse(text) : undefined) as T }
+  }
+
+  /** The same caller at another control plane. */
+  at(url: string): Api {
+    return new Api(url, this.#token)
   }
 
   /** As {@link ask}, with the one status that is right. */

@@ -19,6 +19,8 @@ export type Seen = AgentEvent & { number: number; at: number }
 export interface Crowd {
   readonly fleet: Fleet
   readonly events: readonly Seen[]
+  /** where identities, ledgers and executions are */
+  readonly folder: string
   /** device ids by number from 1 */
   readonly ids: string[]
   /** Resolves with the next event that is as wanted, in the turn in which it happens. */
@@ -40,9 +42,17 @@ export interface CrowdOptions {
   name: string
   /** default: all over WebSocket */
   transports?: Mix
+  /** they enroll with keys of their own */
+  deviceKeys?: boolean
+  /** default: the system's own tenant's */
+  enrollmentKey?: string
+  /** where gateways listen, instead of all that are told at enrollment */
+  gateways?: readonly string[]
   /** what befalls them, and who is told of it; see the fleet */
   churn?: FleetOptions['churn']
   struck?: FleetOptions['struck']
+  /** each device has one */
+  watchdogs?: FleetOptions['watchdogs']
 }
 
 /** Devices over every transport, most of them over the one that most agents use. */
@@ -50,21 +60,24 @@ export const mixed: Mix = { websocket: 60, mqtt: 25, 'mqtt-ws': 15 }
 
 /** Enrolls or brings back so many agents and waits until each is connected. */
 export async function startCrowd(system: System, options: CrowdOptions): Promise<Crowd> {
-  const { agents, name, transports, churn, struck } = options
+  const { agents, name, transports, gateways, churn, struck, watchdogs, deviceKeys = false } = options
   const stateDir = join(system.folder, name)
   const events: Seen[] = []
   const waiting = new Set<(event: Seen) => void>()
   const fleet = await startFleet({
     api: system.apiUrl,
-    enrollmentKey: system.tenant.enrollmentKey,
+    enrollmentKey: options.enrollmentKey ?? system.tenant.enrollmentKey,
     agents,
     rampPerSecond: 100,
     prefix: `${name}-`,
+    deviceKeys,
     stateDir,
     ledgerDir: stateDir,
     ...(transports && { transports }),
+    ...(gateways && { gateways }),
     ...(churn && { churn }),
     ...(struck && { struck }),
+    ...(watchdogs && { watchdogs }),
     observe: (number, event) => {
       const seen = { ...event, number, at: Date.now() }
       events.push(seen)
@@ -77,6 +90,7 @@ export async function startCrowd(system: System, options: CrowdOptions): Promise
   return {
     fleet,
     events,
+    folder: stateDir,
     ids: numbered.map(({ deviceId }) => deviceId),
     next: (wanted) =>
       new Promise((resolve) => {

@@ -9,67 +9,122 @@ export interface Accepted {
   end?: string
   /** exactly what the device printed, where the script says so */
   stdout?: string
-  /** the device may have gone while it ran, or was about to: then it may end so, and have run once at most */
-  mayBeInterrupted?: boolean
+  /** ends that are as good, as its device may have gone amid it, or somebody may have taken it back: then it ran once at most */
+  mayEnd?: readonly string[]
 }
 
 export interface CommandRow {
   id: string
   deviceId: string
+  /** whose the command is */
+  orgId: string
+  /** whose its device is; null: there is no such device */
+  deviceOrgId: string | null
   status: string
+  /** the script, of commands that run one */
+  content: string | null
   stdout: Buffer | null
   finishedAt: Date | null
 }
 
-export const commandRows = (sql: postgres.Sql): Promise<CommandRow[]> =>
-  sql<CommandRow[]>`select id, device_id, status, stdout, finished_at from commands`
+export const commandRows = (sql: postgres.Sql): Promise<CommandRow[]> => sql<CommandRow[]>`
+  select c.id, c.device_id, c.org_id, d.org_id as device_org_id, c.status, c.args ->> 'content' as content, c.stdout, c.finished_at
+  from commands c left join devices d on d.id = c.device_id`
+
+/** A device began to carry a command out. */
+export type Effect = Pick<Execution, 'commandId' | 'deviceId'>
 
 const neverRun = ['expired', 'rejected']
 
+/** What work must never come to, of the invariants a to d; `otherwise`: it ended otherwise than it must. One line for each fault. */
+export interface WorkFaults {
+  lost: string[]
+  excess: string[]
+  stray: string[]
+  open: string[]
+  otherwise: string[]
+}
+
+/** Knows rows and ledgers only. */
+export function workFaults(
+  accepted: readonly Accepted[],
+  rows: readonly CommandRow[],
+  effects: readonly Effect[],
+): WorkFaults {
+  const byId = new Map(rows.map((row) => [row.id, row]))
+  const known = new Map(accepted.map((one) => [one.id, one]))
+  const runs = new Map<string, Effect[]>()
+  for (const run of effects) runs.set(run.commandId, [...(runs.get(run.commandId) ?? []), run])
+  const each = (faults: (one: Accepted, row: CommandRow, runs: readonly Effect[]) => string[]) =>
+    accepted.flatMap((one) => {
+      const row = byId.get(one.id)
+      return row ? faults(one, row, runs.get(one.id) ?? []) : []
+    })
+  return {
+    lost: accepted
+      .filter(({ id }) => !byId.has(id))
+      .map(({ id }) => `command ${id} was accepted and is lost`),
+    excess: [
+      ...rows
+        .filter(({ id }) => !known.has(id))
+        .map(({ id }) => `command ${id} exists and nobody was told of it`),
+      ...[...runs.keys()]
+        .filter((id) => !known.has(id))
+        .map((id) => `command ${id} ran and nobody had asked for it`),
+      ...each(timesFaults),
+    ],
+    stray: each(strayFaults),
+    open: each(({ id }, { status, finishedAt }) =>
+      finishedAt ? [] : [`command ${id} is ${status} and has no end`],
+    ),
+    otherwise: each(endFaults),
+  }
+}
+
 /**
  * What is wrong with the work that was accepted, one line each, the worst first: not in the database or there in excess, not ended or
- * ended otherwise than it must, not run exactly once by exactly its device, or with somebody else's output. Knows rows and ledgers only.
+ * ended otherwise than it must, not run exactly once by exactly its device, or with somebody else's output.
  */
 export function faultsOf(
   accepted: readonly Accepted[],
   rows: readonly CommandRow[],
-  executions: readonly Execution[],
+  effects: readonly Effect[],
 ): string[] {
-  const byId = new Map(rows.map((row) => [row.id, row]))
-  const known = new Map(accepted.map((one) => [one.id, one]))
-  const runs = new Map<string, Execution[]>()
-  for (const run of executions) runs.set(run.commandId, [...(runs.get(run.commandId) ?? []), run])
-  return [
-    ...accepted.filter(({ id }) => !byId.has(id)).map(({ id }) => `command ${id} was accepted and is lost`),
-    ...rows
-      .filter(({ id }) => !known.has(id))
-      .map(({ id }) => `command ${id} exists and nobody was told of it`),
-    ...[...runs.keys()]
-      .filter((id) => !known.has(id))
-      .map((id) => `command ${id} ran and nobody had asked for it`),
-    ...accepted.flatMap((one) => wrongWith(one, byId.get(one.id), runs.get(one.id) ?? [])),
-  ]
+  const { lost, excess, stray, open, otherwise } = workFaults(accepted, rows, effects)
+  return [...lost, ...excess, ...stray, ...open, ...otherwise]
 }
 
-function wrongWith(one: Accepted, row: CommandRow | undefined, runs: readonly Execution[]): string[] {
-  const { id, deviceId, end = 'succeeded', stdout } = one
-  if (!row) return []
+/** Once where it must have had its effect, never where it must not, and once at most in between. */
+function timesFaults(
+  { id, end = 'succeeded', mayEnd = [] }: Accepted,
+  { status }: CommandRow,
+  runs: readonly Effect[],
+) {
+  const times = runs.length
+  if (status !== 'succeeded' && mayEnd.includes(status))
+    return times > 1 ? [`command ${id} ran ${times} times and is ${status}`] : []
+  const wanted = neverRun.includes(end) ? 0 : 1
+  return times === wanted ? [] : [`command ${id} ran ${times} times, not ${wanted}`]
+}
+
+function strayFaults({ id, deviceId }: Accepted, row: CommandRow, runs: readonly Effect[]): string[] {
   const faults: string[] = []
   if (row.deviceId !== deviceId) faults.push(`command ${id} is for another device`)
-  if (one.mayBeInterrupted && row.status === 'interrupted')
-    return runs.length > 1
-      ? [...faults, `command ${id} ran ${runs.length} times and was interrupted`]
-      : faults
-  if (row.status !== end) faults.push(`command ${id} is ${row.status}, not ${end}`)
-  else if (!row.finishedAt) faults.push(`command ${id} has no end`)
-  const times = neverRun.includes(end) ? 0 : 1
-  if (runs.length !== times) faults.push(`command ${id} ran ${runs.length} times, not ${times}`)
+  if (row.orgId !== row.deviceOrgId) faults.push(`command ${id} is another organization's than its device`)
   if (runs.some((run) => run.deviceId !== deviceId)) faults.push(`command ${id} ran on another device`)
-  if (stdout !== undefined && row.stdout?.toString() !== stdout)
-    faults.push(
-      `command ${id} printed ${JSON.stringify(row.stdout?.toString())}, not ${JSON.stringify(stdout)}`,
-    )
   return faults
+}
+
+function endFaults(one: Accepted, row: CommandRow): string[] {
+  const { id, end = 'succeeded', stdout, mayEnd = [] } = one
+  if (row.status !== end && mayEnd.includes(row.status)) return []
+  const printed = row.stdout?.toString()
+  return [
+    ...(row.status === end ? [] : [`command ${id} is ${row.status}, not ${end}`]),
+    ...(stdout === undefined || printed === stdout
+      ? []
+      : [`command ${id} printed ${JSON.stringify(printed)}, not ${JSON.stringify(stdout)}`]),
+  ]
 }
 
 /** The ways in which work can go wrong, each planted into an account of it that is right. */

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { svc } from '@svc/proto'
 import postgres from 'postgres'
-import { emptyDatabase } from '../../../../control-plane/test/harness/database.ts'
+import { emptyDatabase, type TestDatabase } from '../../../../control-plane/test/harness/database.ts'
 import { bundle } from '../../../../tools/bundle.mjs'
 import { baseCommit, programsOf } from '../../../../tools/compat/base.ts'
 import { freePort, startRedis } from '../../../../tools/services.ts'
@@ -55,15 +55,18 @@ export interface Meeting {
   close(): Promise<void>
 }
 
-/** Brings up a control plane of `version` and a gateway of each version. Its front leads to the gateway of today at first. */
-export async function meet(version: Version): Promise<Meeting> {
+/**
+ * Brings up a control plane of `version` and a gateway of each version. Its front leads to the gateway of today at first.
+ * @param database makes it one with nothing in it; default: on the test run's server
+ */
+export async function meet(version: Version, database = emptyDatabase): Promise<Meeting> {
   /** last in, first out */
   const opened: (() => unknown)[] = []
   const close = async () => {
     for (const undo of opened.splice(0).toReversed()) await undo()
   }
   try {
-    return await open(version, opened, close)
+    return await open(version, database, opened, close)
   } catch (error) {
     await close()
     throw error
@@ -72,6 +75,7 @@ export async function meet(version: Version): Promise<Meeting> {
 
 async function open(
   version: Version,
+  makeDatabase: () => Promise<TestDatabase>,
   opened: (() => unknown)[],
   close: () => Promise<void>,
 ): Promise<Meeting> {
@@ -79,7 +83,7 @@ async function open(
   opened.push(() => rmSync(folder, { recursive: true, force: true }))
   const redis = await startRedis({ dir: join(folder, 'redis') })
   opened.push(() => redis.stop())
-  const database = await emptyDatabase()
+  const database = await makeDatabase()
   opened.push(() => database.drop())
   const ports = await Promise.all(Array.from({ length: 5 }, () => freePort()))
   const [port = 0, internal = 0, frontPort = 0, base = 0, today = 0] = ports

@@ -13,9 +13,12 @@ export async function deviceDetail(sql: postgres.Sql, id: string): Promise<objec
       d.agent_version, d.helper_version, d.watchdog_version, d.device_role, d.status, d.tags, d.custom_fields,
       d.auto_update_enabled, d.is_virtual, d.virtualization_platform, d.pending_reboot, d.last_user,
       host(d.last_seen_ip) as last_seen_ip, d.main_agent_silent_since, d.watchdog_status, d.enrolled_at, d.decommissioned_at,
+      d.quarantined_at, d.quarantine_reason,
       d.created_at, d.updated_at, p.last_seen_at, p.cpu_percent, p.ram_percent, p.disk_percent, p.uptime_seconds, d.boot_id,
       host(d.enrollment_ip) as enrollment_ip, d.enrollment_key_id, o.name as org_name, s.name as site_name,
       s.timezone as site_timezone,
+      case when d.flapping_since is not null
+        then jsonb_build_object('since', d.flapping_since, 'reconnects', p.reconnects) end as flapping,
       (select jsonb_build_object('cpuModel', h.cpu_model, 'cpuCores', h.cpu_cores, 'cpuThreads', h.cpu_threads,
           'ramTotalBytes', h.ram_total_bytes, 'diskTotalBytes', h.disk_total_bytes, 'serialNumber', h.serial_number,
           'manufacturer', h.manufacturer, 'model', h.model, 'biosVersion', h.bios_version, 'gpuModel', h.gpu_model,
@@ -38,13 +41,14 @@ export async function deviceDetail(sql: postgres.Sql, id: string): Promise<objec
     left join device_presence p on p.device_id = d.id
     where d.id = ${id}`
   if (!row) return undefined
-  const { hardware, disks, groups, update, ...device } = row as Row
+  const { hardware, disks, groups, update, flapping, ...device } = row as Row
   return {
     ...device,
     hardware: hardware && { ...hardware, collectedAt: time(hardware.collectedAt) },
     disks: disks.map((disk) => ({ ...disk, collectedAt: time(disk.collectedAt) })),
     groups: groups.map((group) => ({ ...group, addedAt: time(group.addedAt) })),
     update: update && { ...update, at: time(update.at) },
+    flapping: flapping && { ...flapping, since: time(flapping.since) },
   }
 }
 
@@ -53,6 +57,7 @@ interface Row {
   disks: { collectedAt: string }[]
   groups: { addedAt: string }[]
   update: { at: string } | null
+  flapping: { since: string; reconnects: number } | null
 }
 
 /** Connections as the product has them: as many, prepared statements, names in camelCase. */

@@ -66,11 +66,12 @@ export class Stage {
     this.metricsUrl = `http://127.0.0.1:${environment['METRICS_PORT']}/metrics`
   }
 
-  /** Starts the control plane in that role. Ended with the ground. */
-  async startControlPlane(role: 'api' | 'worker'): Promise<Program> {
+  /** Starts the control plane in that role, with more settings where a bench needs them. Ended with the ground. */
+  async startControlPlane(role: 'api' | 'worker', settings: Record<string, string> = {}): Promise<Program> {
     // Two processes, one port: only the API is asked for its event loop.
     const metrics = role === 'api' ? {} : { METRICS_PORT: '0' }
-    return this.#start(role, 'control-plane', ['--role', role], /control plane is up/, metrics)
+    const variables = { ...metrics, ...settings }
+    return this.#start(role, 'control-plane', ['--role', role], /control plane is up/, variables)
   }
 
   async startGateway(port: number): Promise<Program> {
@@ -155,7 +156,6 @@ const open = (url: string): postgres.Sql =>
 
 /** What an operator sets, and nothing else: limits, times and pools are the product's own. */
 async function environmentFor(folder: string, databaseUrl: string, redisUrl: string) {
-  // All at once: one that is asked for after another was given back may be the same.
   const ports = await Promise.all(Array.from({ length: 3 }, () => freePort()))
   const [port = '', internalPort = '', metricsPort = ''] = ports.map(String)
   return {

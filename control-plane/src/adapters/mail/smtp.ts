@@ -1,3 +1,4 @@
+import { withheld } from '../withheld.ts'
 import { type Mailer, MailRefused, type Message } from './mail.ts'
 
 export interface SmtpOptions {
@@ -51,7 +52,10 @@ async function connect(url: string) {
 /** Mail by SMTP (RFC 5321), over connections that are made when they are needed. */
 export function smtpMail({ url, from }: SmtpOptions): Mailer {
   let connected: ReturnType<typeof connect> | undefined
-  const send = async ({ id, to, subject, text, html }: Message) => {
+  const { auth } = serverOf(url)
+  // As AUTH LOGIN and AUTH PLAIN (RFC 4616) say it.
+  const credentials = auth ? [auth.pass, `\0${auth.user}\0${auth.pass}`] : []
+  const send = async ({ id, to, subject, text, html, link }: Message) => {
     const transport = await (connected ??= connect(url))
     try {
       await transport.sendMail({
@@ -65,15 +69,23 @@ export function smtpMail({ url, from }: SmtpOptions): Mailer {
         headers: { 'auto-submitted': 'auto-generated' },
       })
     } catch (error) {
-      throw failed(error)
+      throw failed(error, [...secretsIn(link), ...credentials])
     }
   }
   return { send, close: () => void connected?.then((transport) => transport.close()) }
 }
 
-/** A refusal of the recipient is final; one of us (password, policy at connect) is the operator's to mend, and may pass. */
-function failed(error: unknown): Error {
+/** The link, and the token in its fragment by itself. */
+const secretsIn = (link: string | null) =>
+  link === null ? [] : [link, ...new URLSearchParams(new URL(link).hash.slice(1)).values()]
+
+/**
+ * A refusal of the recipient is final; one of us (password, policy at connect) is the operator's to mend, and may pass. Servers quote what
+ * they refuse, and what is said here goes into logs and into the job's row: the library's error, with all of its answer, stays here.
+ */
+function failed(error: unknown, secrets: readonly string[]): Error {
   const { permanent, code, message } = error as { permanent?: boolean; code?: string; message: string }
   const ours = code === 'EAUTH' || code === 'ENOAUTH'
-  return permanent === true && !ours ? new MailRefused(message, { cause: error }) : (error as Error)
+  const said = withheld(message, secrets)
+  return permanent === true && !ours ? new MailRefused(said) : Object.assign(new Error(said), { code })
 }

@@ -12,9 +12,11 @@ export interface HttpSmsOptions {
 /** A provider, or a bridge to one, that takes a JSON object. */
 export const httpSms = ({ url, token, from }: HttpSmsOptions): Sms => ({
   send: (to, text) =>
-    post(
+    post({
       url,
-      { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
-      JSON.stringify({ to, text, ...(from !== undefined && { from }) }),
-    ),
+      headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ to, text, ...(from !== undefined && { from }) }),
+      credentials: [token],
+      text,
+    }),
 })

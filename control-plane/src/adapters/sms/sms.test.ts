@@ -31,7 +31,7 @@ async function provider(answer: RequestListener = (_request, response) => respon
 }
 
 const twilio = (url: string, from = '+15550001111') => twilioSms({ url, account: 'AC1', token: 't:&=', from })
-const http = (url: string) => httpSms({ url: `${url}/send`, token: 'tok', from: 'svc' })
+const http = (url: string) => httpSms({ url: `${url}/send`, token: 'tok-of-ours', from: 'svc' })
 
 test('the generic driver posts JSON with a bearer token', async () => {
   const { asked, url } = await provider()
@@ -39,7 +39,10 @@ test('the generic driver posts JSON with a bearer token', async () => {
   expect(asked).toHaveLength(1)
   const { request, body } = asked[0] ?? {}
   expect([request?.method, request?.url]).toEqual(['POST', '/send'])
-  expect(request?.headers).toMatchObject({ authorization: 'Bearer tok', 'content-type': 'application/json' })
+  expect(request?.headers).toMatchObject({
+    authorization: 'Bearer tok-of-ours',
+    'content-type': 'application/json',
+  })
   expect(JSON.parse(body ?? '')).toEqual({
     to: '+4915112345678',
     from: 'svc',
@@ -84,4 +87,22 @@ test.each([
   )
   await expect(driver(elsewhere.url).send('+1', 'x')).rejects.toThrow(/answers 307/)
   expect(refused.asked).toHaveLength(1)
+})
+
+test.each([
+  ['generic', http],
+  ['Twilio', twilio],
+] as const)('%s: what a provider quotes of what it was asked is not said again', async (_, driver) => {
+  const text = '048213 is your code. Never give it to anybody.'
+  const quoting = await provider((request, response) => {
+    const { body } = quoting.asked.at(-1) ?? {}
+    response.writeHead(400).end(JSON.stringify({ why: 'blocked', headers: request.headers, body }))
+  })
+  const failure = await driver(quoting.url)
+    .send('+4915112345678', text)
+    .catch((error: unknown) => error)
+  expect(String(failure)).toContain('blocked')
+  expect(quoting.asked[0]?.request.headers.authorization).toMatch(/tok|QUMxOnQ6Jj0/)
+  expect(String(failure)).not.toMatch(/048213|Never|Bearer tok|QUMxOnQ6Jj0/)
+  expect(failure).not.toHaveProperty('cause')
 })

@@ -21,6 +21,12 @@ export function twilioSms({ url, account, token, from }: TwilioOptions): Sms {
   const sender = from.startsWith('MG') ? { MessagingServiceSid: from } : { From: from }
   return {
     send: (to, text) =>
-      post(address, headers, new URLSearchParams({ To: to, ...sender, Body: text }).toString()),
+      post({
+        url: address,
+        headers,
+        body: new URLSearchParams({ To: to, ...sender, Body: text }).toString(),
+        credentials: [token, `${account}:${token}`],
+        text,
+      }),
   }
 }

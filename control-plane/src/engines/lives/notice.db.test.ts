@@ -16,7 +16,13 @@ afterAll(async () => {
 })
 const { clear, queue, statusOf, apply, offered } = await workOn(on)
 
-const notice = () => noticeLife({ db, app, askMs: 60_000, log: on.deps.log })
+const notice = () =>
+  noticeLife({
+    db,
+    app,
+    askMs: 60_000,
+    security: (_event, message) => logged.push({ level: 'warn', message } as never),
+  })
 /** As if what is here had been copied from another server. */
 const restore = () => sql`update database_lives set identity = 'another/' || number`
 const told = () =>

@@ -1,7 +1,7 @@
-import { hostname } from 'node:os'
+import type { SecurityLog } from '@svc/proto/log'
 import type { Sql } from 'postgres'
-import { v7 as uuid } from 'uuid'
 import { writeAudit } from '../../kernel/audit.ts'
+import { clientHere } from '../../kernel/client-here.ts'
 import { inTransaction, type WorkerDb } from '../../kernel/db.ts'
 import { passOverDue } from '../schedule/pass-over.ts'
 import { askAgain } from '../work/ask-again.ts'
@@ -18,11 +18,11 @@ import {
 export interface LivesDeps {
   /** scope `system` */
   db: WorkerDb
-  /** of svc_app, which alone may write to the audit log */
+  /** of svc_app, which notes that a life is told */
   app: Sql
   /** how long agents are asked what became of their commands */
   askMs: number
-  log: { warn(details: object, message: string): void; error(details: object, message: string): void }
+  security: SecurityLog
 }
 
 const system = { kind: 'system' } as const
@@ -36,7 +36,7 @@ const most = 100
  * - moments of schedules that have passed count as acted upon: once too seldom is better than twice;
  * - the operator is told, here and in the audit log.
  */
-export async function noticeLife({ db, app, askMs, log }: LivesDeps): Promise<number> {
+export async function noticeLife({ db, app, askMs, security }: LivesDeps): Promise<number> {
   const known = await findLife(db)
   if (known !== undefined) return known
   const { number, restored } = await db.tx(async (tx) => {
@@ -56,9 +56,10 @@ export async function noticeLife({ db, app, askMs, log }: LivesDeps): Promise<nu
     return { number: await insertLife(tx, askMs, details), restored: details }
   })
   if (restored)
-    log.warn(
-      { life: number, ...restored },
+    security(
+      'database.restored',
       'this is another life of the database: it was restored, or a standby took its place; agents are asked what they know',
+      { life: number, ...restored },
     )
   await tell(app)
   return number
@@ -73,14 +74,7 @@ async function tell(app: Sql): Promise<void> {
         result: 'success',
         actor: { type: 'system' },
         subject: { type: 'database', name: String(number), details: { ...details } },
-        client: {
-          requestId: uuid(),
-          ip: '127.0.0.1',
-          userAgent: `control plane on ${hostname()}`,
-          header: () => undefined,
-          cookie: () => undefined,
-          gone: new AbortController().signal,
-        },
+        client: clientHere('control plane'),
         scope: system,
         at: new Date(),
       })

@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
 import { type ParsedMail, simpleParser } from 'mailparser'
 import { Registry } from 'prom-client'
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server'
@@ -181,6 +182,49 @@ test('a refusal for good is not tried again: the log and a counter say so', asyn
   expect(job?.lastError).toContain('no such mailbox')
   expect(logged).toMatchObject([{ level: 'error', message: 'a job failed for good' }])
   expect(JSON.stringify(logged)).not.toContain('canary')
+})
+
+test.each([
+  ['for good', 554, 'failed'],
+  ['for now', 451, 'retried'],
+] as const)(
+  'what a server quotes when it refuses %s stands in no log and no row',
+  async (_, responseCode, outcome) => {
+    const { port } = await mailServer({
+      onData: (stream, _session, done) => {
+        stream
+          .resume()
+          .once('end', () => done(Object.assign(new Error(`blocked: <${link}>`), { responseCode })))
+      },
+    })
+    const metrics = await work(sender(port))
+    await db.tx((tx) => queueMail({ db: tx, ports }, reset()))
+    await eventually(async () => (await counted(metrics, outcome)) === 1, 'the failure to be counted')
+    await eventually(async () => (await queued())[0]?.lastError !== null, 'the failure to be noted')
+    const [job] = await queued()
+    expect(job?.lastError).toContain('blocked: <[withheld]>')
+    const told = logged.map(({ details }) => inspect(details, { depth: 10, showHidden: true }))
+    expect(told.join()).toContain('blocked')
+    expect(told.join()).not.toContain('canary-of')
+  },
+)
+
+test('nor does the password that it quotes', async () => {
+  const { port } = await mailServer({
+    authOptional: false,
+    allowInsecureAuth: true,
+    onAuth: ({ username, password }, _session, done) =>
+      done(
+        new Error(`wrong: ${Buffer.from(`\0${username}\0${password}`).toString('base64')} is ${password}`),
+      ),
+  })
+  await db.tx((tx) => queueMail({ db: tx, ports }, reset()))
+  const metrics = await work(sender(port, 'us:canary-password@'))
+  await eventually(async () => (await counted(metrics, 'retried')) === 1, 'a retry')
+  await eventually(async () => (await queued())[0]?.lastError !== null, 'the failure to be noted')
+  const [job] = await queued()
+  expect(job?.lastError).toMatch(/wrong: \[withheld\]=* is \[withheld\]$/)
+  expect(inspect(logged, { depth: 10, showHidden: true })).not.toMatch(/canary-password|Y2FuYXJ5/)
 })
 
 test('a wrong password of ours is no refusal of the mail', async () => {

@@ -29,7 +29,10 @@ const ignore = 'If you did not ask for this, ignore this mail: nothing changes.'
 export const mails = {
   invite: kind(z.object({ ...link, tenant: z.string(), invitedBy: z.string() }), (it) => ({
     subject: `You are invited to ${it.tenant}`,
-    lines: [`${it.invitedBy} invites you to ${it.tenant}. Choose a password, and you are in.`],
+    lines: [
+      `${it.invitedBy} invites you to ${it.tenant}.`,
+      'If you have an account for this address, its password or login accepts; if not, you choose a password.',
+    ],
     action: { label: 'Accept the invitation', link: it.link, until: it.until },
     ending: ignore,
   })),

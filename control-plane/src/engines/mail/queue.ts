@@ -1,3 +1,4 @@
+import type { Clock } from '../../adapters/clock.ts'
 import { v7 as uuid } from 'uuid'
 import { z } from 'zod'
 import { MailRefused, type Mailer } from '../../adapters/mail/mail.ts'
@@ -11,6 +12,7 @@ import { render } from './render.ts'
 
 /** What sending needs of the process. */
 export interface MailPorts {
+  clock: Clock
   secrets: Secrets
   mailer: Mailer
 }
@@ -22,7 +24,7 @@ export interface QueueMail<K extends MailKind> {
 }
 
 /** A job is no row of ours, but its payload is as little to be moved: what is sealed for one mail opens for no other. */
-const placeOf = (id: string): SecretPlace => ({ table: 'jobs', column: 'mail', row: id, org: null })
+export const mailPlace = (id: string): SecretPlace => ({ table: 'jobs', column: 'mail', row: id, org: null })
 
 const Sealed = z.object({
   to: z.object({ name: z.string(), email: z.string() }),
@@ -43,10 +45,10 @@ export const mailTask = task<z.ZodObject<{ id: z.ZodUUID; sealed: z.ZodBase64 }>
   maxAttempts: attempts,
   timeoutMs: 90_000,
   run: async ({ id, sealed }, { ports, log }) => {
-    const opened = ports.secrets.open(Buffer.from(sealed, 'base64'), placeOf(id)).toString()
+    const opened = ports.secrets.open(Buffer.from(sealed, 'base64'), mailPlace(id)).toString()
     const { to, kind, data } = Sealed.parse(JSON.parse(opened))
     const words = wordsOf(kind, data)
-    if (words.action && words.action.until.getTime() <= Date.now())
+    if (words.action && words.action.until <= ports.clock.now())
       return log.warn({ mail: id, kind }, 'a mail was not sent in time: its link is over')
     try {
       await ports.mailer.send({ id, to: { name: to.name, address: to.email }, ...render(words) })
@@ -68,7 +70,7 @@ export async function queueMail<K extends MailKind>(
 ): Promise<boolean> {
   if (!ports.config.mail) return false
   const id = uuid()
-  const sealed = ports.secrets.seal(JSON.stringify({ to, kind, data }), placeOf(id)).toString('base64')
+  const sealed = ports.secrets.seal(JSON.stringify({ to, kind, data }), mailPlace(id)).toString('base64')
   await enqueue(db, mailTask, { id, sealed })
   return true
 }

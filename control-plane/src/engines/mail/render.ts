@@ -36,12 +36,15 @@ const escaping = new Eta({ autoTrim: [false, 'nl'] })
 const asText = plain.compile(text)
 const asHtml = escaping.compile(html)
 
+/** A name may hold a line break; a header may not, and of a text it would make a paragraph that looks like ours. */
+const onOneLine = (line: string): string => line.replaceAll(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, ' ')
+
 /** A mail's words as text and as HTML, both saying the same. */
 export function render(words: Words): { subject: string; text: string; html: string; link: string | null } {
-  const it = { ...words, until: words.action && moment(words.action.until) }
+  const lines = words.lines.map(onOneLine)
+  const it = { ...words, lines, until: words.action && moment(words.action.until) }
   return {
-    // A name may hold a line break; a header may not.
-    subject: words.subject.replaceAll(/\p{Cc}+/gu, ' '),
+    subject: onOneLine(words.subject),
     text: plain.render(asText, it),
     html: escaping.render(asHtml, it),
     link: words.action?.link ?? null,

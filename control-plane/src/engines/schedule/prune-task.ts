@@ -11,6 +11,7 @@ export const slowlyPruned = [
   'refresh_tokens',
   'user_tokens',
   'revocations',
+  'device_past_tokens',
   'outbox',
   'gateway_nodes',
   'edge_watermarks',

@@ -29,11 +29,21 @@ export const prunes = {
   // a link that is over opens nothing
   user_tokens: (tx) => tx.run`
     delete from user_tokens where ctid in (select ctid from user_tokens where expires_at < now() limit ${chunk})`,
+  // a browser that comes back late is told that it is late, for a day
+  sso_logins: (tx) => tx.run`
+    delete from sso_logins where ctid in (
+      select ctid from sso_logins where expires_at < now() - interval '1 day' limit ${chunk})`,
+  sso_codes: (tx) => tx.run`
+    delete from sso_codes where ctid in (select ctid from sso_codes where expires_at < now() limit ${chunk})`,
   phone_codes: (tx) => tx.run`
     delete from phone_codes where user_id in (select user_id from phone_codes where expires_at < now() limit ${chunk})`,
   // twice as long as a gateway may remember a profile
   revocations: (tx) => tx.run`
     delete from revocations where id in (select id from revocations where at < now() - interval '48 hours' limit ${chunk})`,
+  // whoever shows one of these has a copy of a device: a picture of a machine, or a backup of it, is brought back within a year
+  device_past_tokens: (tx) => tx.run`
+    delete from device_past_tokens where ctid in (
+      select ctid from device_past_tokens where retired_at < now() - interval '1 year' limit ${chunk})`,
   outbox: (tx) => tx.run`
     delete from outbox where id in (select id from outbox where relayed_at < now() - interval '7 days' limit ${chunk})`,
   // a node that is gone for good; its name is not used again

@@ -1,6 +1,6 @@
-import { createCipheriv, createDecipheriv, hkdfSync, randomBytes } from 'node:crypto'
-import type { MasterKey } from '../../adapters/keys.ts'
-import { SecretError, type SecretPlace, type Secrets } from '../../adapters/secrets.ts'
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { MasterKey } from '../../adapters/master-keys.ts'
+import { SecretError, type SecretPlace } from '../../adapters/secrets.ts'
 
 /** Layout: version (1 byte), key id (4), nonce (12), ciphertext, tag (16). The key id lets keys rotate while both are known. */
 const version = 1
@@ -12,7 +12,7 @@ const tagBytes = 16
 const aadOf = ({ table, column, row, org }: SecretPlace) =>
   Buffer.from([table, column, row, org ?? ''].join('|'))
 
-function seal(master: MasterKey, plain: string | Uint8Array, place: SecretPlace): Buffer {
+export function seal(master: MasterKey, plain: string | Uint8Array, place: SecretPlace): Buffer {
   const nonce = randomBytes(12) // random is enough below 2^32 seals of one key (NIST SP 800-38D §8.3)
   const cipher = createCipheriv('aes-256-gcm', master.key, nonce, { authTagLength: tagBytes }).setAAD(
     aadOf(place),
@@ -27,12 +27,18 @@ function seal(master: MasterKey, plain: string | Uint8Array, place: SecretPlace)
   ])
 }
 
-function open(keys: ReadonlyMap<string, Buffer>, bytes: Uint8Array, place: SecretPlace): Buffer {
-  const sealed = Buffer.from(bytes)
-  if (sealed.length < bodyAt + tagBytes || sealed[0] !== version) throw new SecretError('not a sealed value')
-  const keyId = sealed.subarray(1, nonceAt).toString('hex')
-  const key = keys.get(keyId)
-  if (!key) throw new SecretError(`sealed under key ${keyId}, which is not in KEYS_DIR`)
+/** The id of the master key that it was sealed under; the database reads it likewise (`svc.sealed_under`). @throws SecretError */
+export function keyIdOf(sealed: Buffer, place: SecretPlace): string {
+  if (sealed.length < bodyAt + tagBytes || sealed[0] !== version)
+    throw new SecretError(`not a sealed value (${nameOf(place)})`)
+  return sealed.subarray(1, nonceAt).toString('hex')
+}
+
+/** For whoever has to mend it. */
+export const nameOf = ({ table, column, row }: SecretPlace): string => `${table}.${column} of ${row}`
+
+/** @throws SecretError */
+export function open(key: Buffer, sealed: Buffer, place: SecretPlace): Buffer {
   const decipher = createDecipheriv('aes-256-gcm', key, sealed.subarray(nonceAt, bodyAt), {
     authTagLength: tagBytes,
   })
@@ -40,16 +46,6 @@ function open(keys: ReadonlyMap<string, Buffer>, bytes: Uint8Array, place: Secre
   try {
     return Buffer.concat([decipher.update(sealed.subarray(bodyAt, -tagBytes)), decipher.final()])
   } catch (error) {
-    throw new SecretError(`sealed elsewhere or changed (${place.table}.${place.column})`, { cause: error })
-  }
-}
-
-/** Envelopes under the master key: AES-256-GCM, bound to their place. */
-export function secretsOf(master: MasterKey): Secrets {
-  const keys = new Map([[master.id, master.key]])
-  return {
-    seal: (plain, place) => seal(master, plain, place),
-    open: (sealed, place) => open(keys, sealed, place),
-    derive: (use) => Buffer.from(hkdfSync('sha256', master.key, '', `svc.${use}.v1`, 32)),
+    throw new SecretError(`sealed elsewhere or changed (${nameOf(place)})`, { cause: error })
   }
 }

@@ -1,8 +1,8 @@
-import type { CloseReason } from '@svc/proto'
 import type { Fragment } from 'postgres'
 import type { Db } from '../../kernel/tenancy.ts'
 import { emitAll } from '../events/emit.ts'
 import { withdrawAll } from '../work/cancel.ts'
+import { endCredentials } from './credentials.ts'
 import { eventsOf, type Subject } from './events.ts'
 import { type Facts, step } from './states.ts'
 
@@ -29,17 +29,10 @@ const lockDevices = (db: Db, tenant: Tenant) => db.rows<Subject & Facts>`
   select d.id, d.partner_id, d.org_id, d.lifecycle, d.connectivity, d.activity, d.in_maintenance
   from devices d where ${of(db, tenant)} order by d.id for no key update of d`
 
-/** Ends what gateways know these devices by; each reads it from the exchange within two seconds (promise P7). */
-const insertRevocations = (db: Db, ids: readonly string[], reason: CloseReason) => db.run`
-  insert into revocations (id, partner_id, org_id, device_id, credential_version, reason)
-  select gen_random_uuid(), d.partner_id, d.org_id, d.id, d.credential_version - 1, ${reason}
-  from devices d where ${db.visible('d')} and d.id = any (${[...ids]}::uuid[])`
-
 /** @param facts which are the same for all: a device out of service is in one state. */
 const writeRetired = (db: Db, ids: readonly string[], facts: Facts) => db.run`
   update devices d set lifecycle = ${facts.lifecycle}, connectivity = ${facts.connectivity}, activity = ${facts.activity},
-    in_maintenance = ${facts.inMaintenance}, decommissioned_at = now(), updated_at = now(), token_sha256 = null,
-    credential_version = d.credential_version + 1,
+    in_maintenance = ${facts.inMaintenance}, decommissioned_at = now(), updated_at = now(),
     offline_seen_at = case when d.connectivity = 'online'
       then (select p.last_seen_at from device_presence p where p.device_id = d.id) else d.offline_seen_at end
   where ${db.visible('d')} and d.id = any (${[...ids]}::uuid[])`
@@ -59,7 +52,7 @@ export async function retireDevices(
     const ids = some.map(({ id }) => id)
     const [first] = some
     if (first) await writeRetired(db, ids, retired(first))
-    await insertRevocations(db, ids, 'DECOMMISSIONED')
+    await endCredentials(db, ids, { reason: 'DECOMMISSIONED' })
     commands.push(...(await withdrawAll(db, ids, why)))
     emitAll(
       db,
@@ -83,10 +76,7 @@ export async function turnOut(db: Db, tenant: Tenant): Promise<number> {
   const devices = await lockDevices(db, tenant)
   for (const some of chunksOf(devices)) {
     const ids = some.map(({ id }) => id)
-    await db.run`
-      update devices d set credential_version = d.credential_version + 1
-      where ${db.visible('d')} and d.id = any (${ids}::uuid[])`
-    await insertRevocations(db, ids, 'QUARANTINED')
+    await endCredentials(db, ids, { reason: 'QUARANTINED', keepsToken: true })
   }
   return devices.length
 }

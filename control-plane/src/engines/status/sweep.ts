@@ -3,6 +3,7 @@ import type { WorkerDb } from '../../kernel/db.ts'
 import type { Db } from '../../kernel/tenancy.ts'
 import type { Pipeline } from '../../pipeline.ts'
 import { emitAll } from '../events/emit.ts'
+import { clocks } from './clocks.ts'
 import { eventsOf, type Subject } from './events.ts'
 import { type Facts, step } from './states.ts'
 
@@ -55,18 +56,12 @@ async function sweepChunk(db: Db, numbers: SweepNumbers): Promise<number> {
  */
 function selectSilent(db: Db, numbers: SweepNumbers): Promise<(Subject & Facts)[]> {
   const ms = (value: number) => db.sql`make_interval(secs => ${value / 1000}::float8)`
-  const fresh = db.sql`now() - ${ms(numbers.watermarkStaleMs)}`
   const patience = (limit: number) =>
     db.sql`case when d.activity = 'updating' then greatest(${ms(limit)}, ${ms(numbers.updatingAfterMs)}) else ${ms(limit)} end`
   return db.rows<Subject & Facts>`
-    with live as materialized (select node from gateway_nodes where lease_until > now()),
-    mark as materialized (
-      select w.shard, w.node, w.since, w.through from edge_watermarks w join live using (node) where w.through > ${fresh}),
-    listening as materialized (
-      select s.shard, min(m.since) as since, min(m.through) as through
-      from generate_series(0, 15) as s (shard) cross join live left join mark m using (shard, node)
-      group by s.shard having count(m.through) = count(*))
-    select d.id, d.partner_id, d.org_id, d.lifecycle, d.connectivity, d.activity, d.in_maintenance
+    with ${clocks(db, numbers)}
+    select d.id, d.partner_id, d.org_id, d.lifecycle, d.connectivity, d.activity, d.in_maintenance,
+      d.flapping_since is not null as flaps
     from devices d
     join device_presence p on p.device_id = d.id
     left join live l on l.node = p.node

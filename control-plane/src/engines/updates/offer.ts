@@ -1,3 +1,4 @@
+import type { Clock } from '../../adapters/clock.ts'
 import type { svc } from '@svc/proto'
 import type { WorkerDb } from '../../kernel/db.ts'
 import type { Pipeline } from '../../pipeline.ts'
@@ -10,6 +11,7 @@ import { claimOffers, giveBackOffers, listStandings, type Standing } from './row
 
 /** What telling devices of releases and configurations needs of the ports. */
 export interface UpdatePorts {
+  clock: Clock
   bus: Outlet
   updates: UpdateDesk
   config: {
@@ -139,7 +141,7 @@ async function offer(
   const wanted = found
     .flatMap((one) => wantedBy(one, table))
     // What no agent would take is not worth its way.
-    .filter(({ asset }) => trusted.has(asset.keyId) && asset.expiresAt.getTime() > Date.now())
+    .filter(({ asset }) => trusted.has(asset.keyId) && asset.expiresAt > ports.clock.now())
   if (wanted.length === 0) return
   const claims = wanted.map(({ to, asset }) => ({
     deviceId: to.deviceId,

@@ -52,10 +52,14 @@ export const claimOffers = (db: Db, offers: readonly Offer[], againMs: number) =
 
 /** Undoes the claim of what no gateway heard. */
 export const giveBackOffers = (db: Db, offers: readonly Omit<Offer, 'version'>[]) => db.run`
+  with unheard as (
+    select u.device_id, u.component
+    from unnest(${plainArray(offers.map((offer) => offer.deviceId))}::uuid[],
+      ${plainArray(offers.map((offer) => offer.component))}::text[]) as b (id, component)
+    join device_updates u on u.device_id = b.id and u.component = b.component and u.phase = 'offered'
+    order by u.device_id, u.component for update of u)
   update device_updates u set offered_at = null
-  from unnest(${plainArray(offers.map((offer) => offer.deviceId))}::uuid[],
-    ${plainArray(offers.map((offer) => offer.component))}::text[]) as b (id, component)
-  where u.device_id = b.id and u.component = b.component and u.phase = 'offered'`
+  from unheard h where u.device_id = h.device_id and u.component = h.component`
 
 /** A device whose update is reported on, its row held. */
 export type Reporter = Facts & { id: string; partnerId: string; orgId: string; agentVersion: string | null }
@@ -87,6 +91,7 @@ export const writeCourses = (db: Db, rows: readonly StoredCourse[]) => db.run`
     ${plainArray(rows.map((r) => (r.failedSinceMs === null ? null : r.failedSinceMs / 1000)))}::float8[])
     as b (id, component, phase, from_version, to_version, reason, said, epoch, heard_ms, said_ms, failed_version, failures, failed_since)
   join devices d on d.id = b.id
+  order by d.id, b.component
   on conflict (device_id, component) do update set phase = excluded.phase, from_version = excluded.from_version,
     to_version = excluded.to_version, reason = excluded.reason, reported_at = excluded.reported_at, said = excluded.said,
     epoch = excluded.epoch, heard_ms = excluded.heard_ms, said_ms = excluded.said_ms, failed_version = excluded.failed_version,

@@ -31,12 +31,13 @@ export interface WaitPorts {
 
 /**
  * The command once it has ended, or as it stands after `waitMs`. A hint makes it fast; looking again every `rereadMs` makes it
- * sure. Call outside any transaction, with the caller's own view of the database. Ends early once `gone` is aborted. Undefined
- * when it is not to be seen.
+ * sure. Call outside any transaction. Ends early once `gone` is aborted. Undefined when it is not to be seen.
+ *
+ * @param view the caller's own view of the database, as it is by then; what it throws ends the wait
  */
 export async function awaitFinish(
   ports: WaitPorts,
-  db: Db,
+  view: () => Promise<Db>,
   command: { deviceId: string; id: string },
   waitMs: number,
   gone?: AbortSignal,
@@ -45,10 +46,12 @@ export async function awaitFinish(
   const waiters = await waitersOf(ports.bus)
   for (;;) {
     const woken = register(waiters, command.id) // before reading: nothing that ends in between is missed
-    const found = await findCommand(db, command.deviceId, command.id).catch((error: unknown) => {
-      woken.cancel()
-      throw error
-    })
+    const found = await view()
+      .then((db) => findCommand(db, command.deviceId, command.id))
+      .catch((error: unknown) => {
+        woken.cancel()
+        throw error
+      })
     const left = until - performance.now()
     if (!found || isFinal(found.status) || left <= 0 || gone?.aborted) {
       woken.cancel()

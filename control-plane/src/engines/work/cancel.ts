@@ -43,8 +43,12 @@ export async function cancel(
 export async function withdrawAll(db: Db, deviceIds: readonly string[], why: string): Promise<string[]> {
   const to = step('queued', 'withdrawn')
   const ended = await db.rows<Ended>`
+    with pending as (
+      select c.id from commands c
+      where c.device_id = any (${[...deviceIds]}::uuid[]) and c.status in ('queued', 'delivered', 'running') and ${db.visible('c')}
+      order by c.id for update)
     update commands c set status = ${to ?? null}, finished_at = now(), error = ${why}
-    where c.device_id = any (${[...deviceIds]}::uuid[]) and c.status in ('queued', 'delivered', 'running') and ${db.visible('c')}
+    from pending p where c.id = p.id
     returning c.id, c.device_id, c.partner_id, c.org_id, c.type, c.status`
   emitAll(db, ended.map(finishedEvent))
   return ended.map((command) => command.id)

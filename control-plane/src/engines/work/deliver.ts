@@ -14,13 +14,17 @@ export type Outlet = Pick<Bus, 'publish' | 'up'>
 /**
  * Hands a frame to the device's gateway; false when no gateway heard it. May be lost on the way all the same; what must arrive is
  * offered again. Never rejects.
+ * @param of the command that it is about, and its trace
  */
 export async function deliver(
   outlet: Outlet,
   to: Connection,
   body: Parameters<typeof encodeBody>[0],
+  of: Pick<svc.v1.IDeliver, 'commandId' | 'trace'> = {},
 ): Promise<boolean> {
-  const message = { deliver: { deviceId: to.deviceId, epoch: to.epoch, frame: encodeBody(body) } }
+  const { commandId = '', trace = null } = of
+  const deliver = { deviceId: to.deviceId, epoch: to.epoch, frame: encodeBody(body), commandId, trace }
+  const message = { deliver }
   const heard = await outlet.publish(names.edge(to.node), svc.v1.EdgeMessage.encode(message).finish())
   return heard > 0
 }

@@ -11,14 +11,32 @@ export interface ReportedCommand extends Ended {
   hasLate: boolean
   /** of the device's newest connection */
   epoch: number
+  /** its device is that of another organization by now */
+  left: boolean
+  traceparent: string | null
+  requestId: string | null
+  /** seconds for which it has been what it is; of one that is queued, for which it has been due */
+  since: number
+  /** of one that is queued: seconds for which it could have been delivered, since its device was connected and its lane free */
+  deliverable: number | null
 }
+
+/** Waits up to here are nobody's question, and so the lane is not looked at: seconds. */
+const soon = 5
 
 /** The commands by id, locked in id order. An id that is none is no command's. */
 export async function lockReported(db: Db, ids: readonly string[]): Promise<Map<string, ReportedCommand>> {
   const rows = await db.rows<ReportedCommand>`
     select c.id, c.device_id, c.partner_id, c.org_id, c.type, c.status, c.result_at, c.late_result is not null as has_late,
-      coalesce(p.epoch, 0) as epoch
+      coalesce(p.epoch, 0) as epoch, coalesce(p.org_id <> c.org_id, false) as left, c.traceparent, c.request_id,
+      extract(epoch from now() - w.since)::float8 as since,
+      case when c.status = 'queued' then extract(epoch from now() - greatest(w.since, to_timestamp(p.epoch / 1e6),
+        case when now() - w.since > make_interval(secs => ${soon}) then (
+          select max(b.finished_at) from commands b where b.device_id = c.device_id and b.lane = c.lane and b.seq < c.seq
+            and b.created_at > c.created_at - interval '1 day') end)) end::float8 as deliverable
     from commands c left join device_presence p on p.device_id = c.device_id
+    cross join lateral (select case c.status when 'queued' then greatest(c.created_at, c.not_before)
+      when 'delivered' then c.delivered_at else coalesce(c.started_at, c.delivered_at) end as since) w
     where c.id = any(${plainArray([...new Set(ids.filter(isUuid))])}::uuid[])
     order by c.id for update of c`
   return new Map(rows.map((row) => [row.id, row]))

@@ -68,7 +68,15 @@ test('ack, progress and result of one batch come out right, in any lost or repea
     report(id, b, { kind: 'acked' }),
   )
   expect([await statusOf(a), await statusOf(b)]).toEqual(['succeeded', 'failed'])
-  expect(applied.counts).toEqual({ applied: 4, duplicate: 2, late: 0, unknown: 0, foreign: 0, superseded: 0 })
+  expect(applied.counts).toEqual({
+    applied: 4,
+    duplicate: 2,
+    late: 0,
+    unknown: 0,
+    foreign: 0,
+    superseded: 0,
+    disowned: 0,
+  })
   expect(applied.acknowledge).toHaveLength(3)
   const again = await apply(report(id, a, result()), report(id, b, result()))
   expect(again.counts.duplicate).toBe(2)
@@ -83,6 +91,24 @@ test('a result about another device’s command is refused and not acknowledged'
   const applied = await apply(report(other, command, result()), report(other, command, { kind: 'acked' }))
   expect(applied).toMatchObject({ acknowledge: [], finished: [], counts: { foreign: 2 } })
   expect(await statusOf(command)).toBe('queued')
+})
+
+test('that a device disowns a frame is counted and told, and the command that it names stands as it did', async () => {
+  const [id = ''] = await makeDevices(on, 1, online)
+  const command = await queue(id)
+  const disowned = result({ outcome: svc.v1.Outcome.REJECTED, disowned: 3 })
+  const applied = await apply(report(id, command, disowned), report(id, id, disowned))
+  expect(applied).toMatchObject({
+    acknowledge: [],
+    finished: [],
+    counts: { disowned: 6, applied: 0, unknown: 0 },
+  })
+  expect(applied.disowned).toEqual([command, id].map((commandId) => ({ deviceId: id, commandId, frames: 3 })))
+  expect(await statusOf(command)).toBe('queued')
+  expect(idsIn(await offered(id))).toEqual([command])
+  // A refusal of what was signed for it ends the command.
+  await apply(report(id, command, result({ outcome: svc.v1.Outcome.REJECTED })))
+  expect(await statusOf(command)).toBe('rejected')
 })
 
 test('results of commands that nobody knows are acknowledged, whatever their id', async () => {
@@ -166,11 +192,13 @@ test('decommissioning ends everything pending', async () => {
   ])
 })
 
+const view = async () => db
+
 test('who waits is woken by the hint, and without a hint by looking again', async () => {
   const [id = ''] = await makeDevices(on, 1, online)
   const ports = { bus, config: { pipeline: { rereadMs: 60_000 } } }
   const [hinted, unhinted] = [await queue(id), await queue(id)]
-  const first = awaitFinish(ports, db, { deviceId: id, id: hinted }, 20_000)
+  const first = awaitFinish(ports, view, { deviceId: id, id: hinted }, 20_000)
   await eventually(async () => (await bus.publish('api:all', new Uint8Array())) > 0, 'waiting')
   await new Promise((resolve) => setTimeout(resolve, 50))
   await apply(report(id, hinted, result()))
@@ -178,7 +206,7 @@ test('who waits is woken by the hint, and without a hint by looking again', asyn
   expect(await first).toMatchObject({ id: hinted, status: 'succeeded' })
   const second = awaitFinish(
     { bus, config: { pipeline: { rereadMs: 20 } } },
-    db,
+    view,
     { deviceId: id, id: unhinted },
     20_000,
   )
@@ -189,7 +217,7 @@ test('who waits is woken by the hint, and without a hint by looking again', asyn
 test('who has waited long enough gets the command as it stands', async () => {
   const [id = ''] = await makeDevices(on, 1)
   const command = await queue(id)
-  expect(await awaitFinish(deps.ports, db, { deviceId: id, id: command }, 30)).toMatchObject({
+  expect(await awaitFinish(deps.ports, view, { deviceId: id, id: command }, 30)).toMatchObject({
     status: 'queued',
   })
 })

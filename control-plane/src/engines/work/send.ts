@@ -1,4 +1,6 @@
+import { databaseNow } from '../schedule/database-now.ts'
 import { type CommandType, type CommandTypeName, commandTypes, expiresAfterMs, timeoutOf } from '@svc/proto'
+import { type Trace, writeTraceparent } from '@svc/proto/trace'
 import { v7 as uuid } from 'uuid'
 import { plainArray } from '../../db/array-literal.ts'
 import { ApiError, wrongField } from '../../kernel/errors.ts'
@@ -15,6 +17,8 @@ export interface NewCommand {
   /** never started after this; by default a minute for interactive commands, else seven days */
   expiresAt?: Date | undefined
   notBefore?: Date | undefined
+  /** of the request that asks for it */
+  trace?: Trace | undefined
 }
 
 /** What became of each device of {@link sendMany}. */
@@ -63,35 +67,37 @@ export async function send(
 }
 
 /** The device row is share-locked: it is not decommissioned under the command that is being accepted for it. */
-function insertCommands(
+async function insertCommands(
   db: Db,
   deviceIds: readonly string[],
   command: NewCommand,
 ): Promise<(CommandSummary & Ended)[]> {
   const type: CommandType = commandTypes[command.type]
   const args = parseArgs(command.type, command.args)
-  checkTimes(command)
+  await checkTimes(db, command)
   return db.rows<CommandSummary & Ended>`
     insert into commands as c (id, partner_id, org_id, device_id, type, lane, args, issued_by, not_before, expires_at,
-      timeout_ms, one_pending)
+      timeout_ms, one_pending, traceparent, request_id)
     select n.id, d.partner_id, d.org_id, d.id, ${command.type}, ${type.lane}, ${JSON.stringify(args)}::text::jsonb,
       ${command.issuedBy}, coalesce(${command.notBefore ?? null}::timestamptz, now()),
       coalesce(${command.expiresAt ?? null}::timestamptz,
         greatest(now(), ${command.notBefore ?? null}::timestamptz)
           + make_interval(secs => ${expiresAfterMs[type.lane] / 1000}::float8)),
-      ${timeoutOf(command.type, args)}::integer, ${type.onePending}
+      ${timeoutOf(command.type, args)}::integer, ${type.onePending},
+      ${command.trace ? writeTraceparent(command.trace) : null}::text, ${command.trace?.requestId ?? null}::text
     from unnest(${plainArray(deviceIds.map(() => uuid()))}::uuid[], ${plainArray(deviceIds)}::uuid[]) as n (id, device_id)
     join devices d on d.id = n.device_id
     where d.lifecycle <> 'decommissioned' and ${db.visibleDevice('d')}
-    order by n.id for share of d
+    order by d.id for share of d
     on conflict (device_id, type) where one_pending and status in ('queued', 'delivered', 'running') do nothing
     returning ${summaryColumns(db)}, c.partner_id, c.org_id`
 }
 
-function checkTimes({ expiresAt, notBefore }: NewCommand): void {
+async function checkTimes(db: Db, { expiresAt, notBefore }: NewCommand): Promise<void> {
   if (expiresAt && notBefore && expiresAt <= notBefore)
     throw wrongField('expiresAt', 'must be after notBefore')
-  if (expiresAt && expiresAt.getTime() <= Date.now()) throw wrongField('expiresAt', 'must be in the future')
+  if (expiresAt && expiresAt.getTime() <= (await databaseNow(db)))
+    throw wrongField('expiresAt', 'must be in the future')
 }
 
 async function whyNot(

@@ -153,7 +153,8 @@ test('a claim waits for the one before it and finds its lanes full', async () =>
     const claimed = await claim(tx, [id], 30_000)
     second = db.tx((other) => claim(other, [id], 30_000))
     const waiting = () =>
-      sql`select from pg_stat_activity where wait_event_type = 'Lock' and application_name = 'test-worker'`
+      sql`select from pg_stat_activity
+        where datname = current_database() and wait_event_type = 'Lock' and application_name = 'test-worker'`
     await eventually(async () => (await waiting()).length > 0, 'the second claim waiting')
     return claimed
   })
@@ -181,6 +182,33 @@ test.each([
   await queue(id)
   expect(await offered(id)).toEqual([])
   expect(await sql`select attempt, lease_until from commands`).toEqual([{ attempt: 0, leaseUntil: null }])
+})
+
+test.each([
+  ['suspended organization', 'organizations', 'suspended', 'active'],
+  ['suspended partner', 'partners', 'suspended', 'active'],
+  ['churned organization', 'organizations', 'churned', 'trial'],
+])('devices of a %s are offered nothing, though connected, until it goes on', async (_, table, out, back) => {
+  const [id = ''] = await makeDevices(on, 1, online)
+  const set = (status: string) => sql`update ${sql(table)} set status = ${status}`
+  const [running, waiting] = [await queue(id), await queue(id)]
+  await offered(id)
+  await apply(report(id, running, { kind: 'acked' }))
+  await db.tx((tx) => cancel(tx, id, running))
+  await sql`update commands set lease_until = null`
+  try {
+    await set(out)
+    expect(await offered(id)).toEqual([])
+  } finally {
+    await set(back)
+  }
+  const frames = await offered(id)
+  expect(frames.map(({ command, commandCancel }) => commandCancel?.commandId ?? Boolean(command))).toEqual([
+    running,
+    true,
+  ])
+  expect(idsIn(frames.slice(1))).toEqual([waiting])
+  await sql`update ${sql(table)} set status = 'active'`
 })
 
 test('a command is offered neither before its time nor after it expired', async () => {

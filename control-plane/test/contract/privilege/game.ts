@@ -58,9 +58,9 @@ export async function play(t: TestApp, seed: number, requests: number): Promise<
     if (reply.status === 403 && reply.body.error.code === 'DELEGATION_CEILING') score.ceilings++
     if (reply.status >= 300) continue
     score.accepted[move.name] = (score.accepted[move.name] ?? 0) + 1
+    if (move.name === 'invite') people.set(reply.body.id, await settle(t, reply.body.id, maker))
     const after = await holdings(t, org.partnerId)
     score.violations.push(...judge(move.name, maker, before, after))
-    if (move.name === 'invite') people.set(reply.body.id, await settle(t, reply.body.id, people, maker))
     before = after
   }
   return score
@@ -92,16 +92,11 @@ async function holdings({ owner }: TestApp, partnerId: string): Promise<Holdings
   return new Map(members.map(({ key, roleId }) => [key, rightsOfRole(roles, roleId)]))
 }
 
-/** Whoever was invited plays on, as the one who invited them does: a login for the same place. */
-async function settle(
-  t: TestApp,
-  userId: string,
-  people: Map<string, Person>,
-  maker: Person,
-): Promise<Person> {
-  const known = people.get(userId)
-  if (known) return known
-  await t.owner`update svc.users set status = 'active' where id = ${userId}`
+/** Whoever was invited accepts, and plays on as the one who invited them does: a login for the same place. */
+async function settle(t: TestApp, userId: string, maker: Person): Promise<Person> {
+  const accepted = await t.owner`
+    select a.user_id from svc.invitations i, svc.accept_invitation(i.token_hash, null, 'hash', ${t.clock.now()}) a where i.id = ${userId}`
+  if (accepted[0]?.['userId'] !== userId) throw new Error('an invitation could not be accepted')
   const sessionId = await t.make.session(userId, { mfaAt: t.clock.now() })
   const [home] = await t.owner<{ partnerId: string; orgId: string | null }[]>`
     select partner_id, org_id from svc.homes_of(${userId}) where place = 1`

@@ -9,21 +9,26 @@ function named(sql: string): string[] {
   ].map((match) => match[2] ?? match[3] ?? '')
 }
 
-const says = /\bvisible(Device)?\(/
+/** The first wall in any of its forms. */
+const anyWall = /\bvisible(Device|Group)?\(/
+/** The one that asks for the limits of a membership too. */
+export const deviceWall = /\bvisibleDevice\(/
 
 /** Names of the declarations of this file that say it themselves, such as a shared condition. */
-const guards = (source: string) =>
+const guards = (source: string, says: RegExp) =>
   source
     .split(/^(?=(?:export )?(?:async )?(?:const|function) )/m)
     .filter((declaration) => says.test(declaration))
     .flatMap((declaration) => /(?:const|function) (\w+)/.exec(declaration)?.[1] ?? [])
 
 /**
- * The statements of a `queries.ts` that read a tenant table and never say `visible(` or `visibleDevice(`, themselves or by a
- * shared condition of the same file: `line: tables` each. A fragment counts as a statement: what it names, it guards.
+ * The statements of a `queries.ts` that read one of the tables and never say `visible(`, `visibleDevice(` or `visibleGroup(`, themselves
+ * or by a shared condition of the same file: `line: tables` each. A fragment counts as a statement: what it names, it guards.
+ *
+ * @param says what a statement has to say; default: any of these
  */
-export function unguarded(source: string, tenant: ReadonlySet<string>): string[] {
-  const shared = guards(source)
+export function unguarded(source: string, tenant: ReadonlySet<string>, says = anyWall): string[] {
+  const shared = guards(source, says)
   const guarded = (text: string) => says.test(text) || shared.some((name) => text.includes(`\${${name}(`))
   return templatesOf(source)
     .map(({ text, line }) => ({ line, text, tables: named(text).filter((name) => tenant.has(name)) }))

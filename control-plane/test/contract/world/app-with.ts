@@ -12,7 +12,7 @@ export async function appWith(
   logger: FastifyBaseLogger = app.log,
 ): Promise<FastifyInstance> {
   const ready = async () =>
-    ({ status: 'ready', parts: { postgres: 'ok', migrations: 'ok', bus: 'ok' } }) as const
+    ({ status: 'ready', failing: [], parts: { postgres: 'ok', migrations: 'ok', bus: 'ok' } }) as const
   const other = await buildApp({
     config,
     logger,

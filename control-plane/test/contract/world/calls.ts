@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
-import type { FastifyInstance } from 'fastify'
+import type { FastifyInstance, InjectOptions } from 'fastify'
+import { z } from 'zod'
 import { routes } from '../../../src/areas/index.ts'
 import { prefix } from '../../../src/app.ts'
 import type { Route } from '../../../src/kernel/route.ts'
@@ -22,10 +23,14 @@ export interface CallOptions {
   /** ids that differ from `things`, in path and body */
   swap?: Partial<Things>
   query?: Record<string, string>
-  /** instead of the sample's body */
+  /** instead of the sample's body, filled as that is */
   body?: unknown
   headers?: Record<string, string>
 }
+
+/** A browser brings along whatever an identity provider gave it. */
+export const takesAnything = ({ query }: Pick<Route, 'query'>): boolean =>
+  query instanceof z.ZodObject && query.def.catchall instanceof z.ZodUnknown
 
 export const nameOf = ({ method, path }: Pick<Route, 'method' | 'path'>) => `${method} ${path}`
 
@@ -50,11 +55,25 @@ function filled(value: unknown, things: Things): unknown {
   return Object.fromEntries(Object.entries(value).map(([key, inner]) => [key, filled(inner, things)]))
 }
 
-/** The keys of a body that hold an id, and of what. */
+/** What of {@link Things} a call uses. */
+export const usedBy = ({ params, body, lists, filters, ceremony }: Sample): ReadonlySet<keyof Things> =>
+  new Set([
+    ...Object.values({ ...params, ...filters }),
+    ...refsOf(body).map(([, kind]) => kind),
+    ...(lists ? [lists] : []),
+    ...(ceremony ? (['enrollmentSecret'] as const) : []),
+  ])
+
+/** The keys of a body that hold an id or a list of them, and of what. */
 export const refsOf = (body: Sample['body']): [key: string, kind: Kind][] =>
-  Object.entries(body ?? {}).flatMap(([key, value]) =>
-    value instanceof Ref ? [[key, value.kind] as [string, Kind]] : [],
-  )
+  Object.entries(body ?? {}).flatMap(([key, value]) => {
+    const [first] = [value].flat()
+    return first instanceof Ref ? [[key, first.kind] as [string, Kind]] : []
+  })
+
+/** The keys of a body that hold a list of ids, and of what. */
+export const listsOfRefs = (body: Sample['body']): [key: string, kind: Kind][] =>
+  refsOf(body).filter(([key]) => Array.isArray(body?.[key]))
 
 const pathOf = (name: string, { params = {}, fixed = {} }: Sample, things: Things) =>
   (name.split(' ')[1] ?? '').replaceAll(/:(\w+)/g, (_, param: string) => {
@@ -73,35 +92,50 @@ async function bodyOf(
   sample: Sample,
   { things, swap, caller, ...given }: CallOptions,
 ): Promise<unknown> {
-  if ('body' in given) return given.body
   const meant = { ...things, ...swap }
+  if ('body' in given) return filled(given.body, meant)
   if (!sample.ceremony) return sample.body && filled(sample.body, meant)
   return sample.ceremony({ world, things: meant, person: caller?.person })
 }
 
-async function authorization({ person, bearer }: Caller): Promise<Record<string, string>> {
+/** The headers that say who asks. */
+export async function credentialOf({ person, bearer, apiKey }: Caller): Promise<Record<string, string>> {
+  if (apiKey !== undefined) return { 'x-api-key': apiKey }
   const token = bearer ?? (await person?.token())
   return token === undefined ? {} : { authorization: `Bearer ${token}` }
 }
 
-/** Calls a route as its sample says. @param app default: the world's own */
-export async function call(
-  world: World,
-  name: string,
-  options: CallOptions,
-  app: FastifyInstance = world.app,
-): Promise<Reply> {
+/** A request that can be sent. */
+export type Prepared = InjectOptions & { method: string; url: string; headers: Record<string, string> }
+
+/** Does what must come before a call that is as the sample says, and makes it. */
+export async function prepare(world: World, name: string, options: CallOptions): Promise<Prepared> {
   const sample = sampleOf(name)
   const body = await bodyOf(world, sample, options)
-  const response = await app.inject({
+  return {
     method: name.split(' ')[0] as 'GET',
     url: prefix + pathOf(name, sample, { ...options.things, ...options.swap }),
-    headers: { ...(await authorization(options.caller ?? {})), ...options.headers },
+    headers: { ...(await credentialOf(options.caller ?? {})), ...sample.headers, ...options.headers },
     remoteAddress: nextAddress(),
     ...((sample.query ?? options.query) && { query: { ...sample.query, ...options.query } }),
     ...(body !== undefined && { payload: body as object }),
-  })
+  }
+}
+
+/** What the request says of things itself: it may be told that again. */
+export const saidBy = ({ url, query, payload }: Prepared) => JSON.stringify([url, query, payload])
+
+export async function send(app: FastifyInstance, request: Prepared): Promise<Reply> {
+  const response = await app.inject(request)
   const isJson =
     String(response.headers['content-type']).startsWith('application/json') && response.body !== ''
   return { status: response.statusCode, text: response.body, json: isJson ? response.json() : undefined }
 }
+
+/** Calls a route as its sample says. @param app default: the world's own */
+export const call = async (
+  world: World,
+  name: string,
+  options: CallOptions,
+  app: FastifyInstance = world.app,
+): Promise<Reply> => send(app, await prepare(world, name, options))

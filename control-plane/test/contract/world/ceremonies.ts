@@ -1,6 +1,4 @@
 import { generate } from 'otplib'
-import { randomBytes } from 'node:crypto'
-import { tokenHash } from '@svc/proto'
 import type { Person } from '../../harness/people.ts'
 import type { Things, World } from './things.ts'
 
@@ -48,16 +46,9 @@ export const enroll: Ceremony = async ({ things }) => ({
   agentVersion: '1.0.0',
 })
 
-/** The token of the link that a member of nothing but this partner was mailed. */
-async function invitation(world: World): Promise<string> {
-  const { make, owner, places } = world
-  const { id } = await make.user({ status: 'invited' })
-  await make.orgMember({ ...places.own, userId: id, roleId: await make.role(places.own, []) })
-  const token = `svcl_${randomBytes(32).toString('base64url')}`
-  await owner`
-    insert into svc.user_tokens (user_id, purpose, token_hash, created_at, expires_at)
-    values (${id}, 'invite', ${tokenHash(token)}, now(), now() + interval '7 days')`
-  return token
+/** The token of the link that somebody without an account was mailed. */
+async function invitation({ make, places }: World): Promise<string> {
+  return (await make.invitation({ ...places.own, roleId: await make.role(places.own, []) })).token
 }
 
 export const previewInvite: Ceremony = async ({ world }) => ({ token: await invitation(world) })

@@ -19,6 +19,7 @@ import {
   smsLogin,
   verifyPhone,
 } from './sign-in.ts'
+import { browserCookie, ssoCode } from './sso.ts'
 import type { Kind } from './things.ts'
 
 /** Stands in a body for the id of a thing. */
@@ -45,8 +46,12 @@ export interface Sample {
   fixed?: Record<string, string>
   /** what must be in the query */
   query?: Record<string, string>
+  /** what must be in the headers */
+  headers?: Record<string, string>
   /** a list that is the same for every tenant */
   everybodys?: true
+  /** the parameter whose thing need not belong to the organization of what else is named */
+  loose?: string
   /** with {@link Ref} and {@link Unique} where each call differs */
   body?: Record<string, unknown>
   /** makes a body that needs steps before it: a login, a code */
@@ -64,6 +69,14 @@ const unique = (text: string) => new Unique(text)
 const somebody = { name: 'Ann Lee', password: 'turquoise walrus keeps time' }
 const linux = { platform: 'linux', arch: 'amd64' }
 const device = { params: { id: 'device' } } as const
+/** When the entries of things were written. What requests leave behind comes later, and changes no answer. */
+const inJanuary = { from: '2026-01-01T00:00:00Z', to: '2026-02-01T00:00:00Z' }
+const ofOrganization = { filters: { orgId: 'organization' }, query: inJanuary } as const
+const entries = { lists: 'auditEntry', ...ofOrganization } as const
+const ssoProvider = { params: { id: 'ssoProvider' } } as const
+/** Anybody asks, and is told the same of one that is not there. */
+const someOrganization = '01900000-0000-7000-8000-000000000000'
+const group = { params: { id: 'deviceGroup' } } as const
 
 /** One for each route of the table; a route without one fails every contract test that iterates it. */
 export const samples: Record<string, Sample> = {
@@ -99,6 +112,27 @@ export const samples: Record<string, Sample> = {
   'POST /auth/invite/preview': { ceremony: previewInvite },
   'POST /auth/accept-invite': { ceremony: acceptInvite },
 
+  'GET /sso/presets': {},
+  'GET /sso/providers': { lists: 'ssoProvider', filters: { orgId: 'organization' } },
+  'POST /sso/providers': {
+    body: {
+      orgId: id('organization'),
+      name: unique('Provider'),
+      issuer: 'https://127.0.0.1',
+      clientId: 'svc',
+      clientSecret: 'between us',
+    },
+  },
+  'GET /sso/providers/:id': ssoProvider,
+  'PATCH /sso/providers/:id': { ...ssoProvider, body: { name: unique('Provider') } },
+  'DELETE /sso/providers/:id': { params: { id: 'spareSsoProvider' } },
+  'POST /sso/providers/:id/status': { ...ssoProvider, body: { status: 'testing' } },
+  'POST /sso/providers/:id/test': ssoProvider,
+  'GET /sso/login/:orgId': { fixed: { orgId: someOrganization } },
+  'GET /sso/callback': {},
+  'POST /sso/exchange': { ceremony: ssoCode, headers: { cookie: browserCookie } },
+  'GET /sso/check/:orgId': { fixed: { orgId: someOrganization } },
+
   'GET /users/me': {},
   'PATCH /users/me': { body: { name: unique('Myself') } },
   'GET /users': { lists: 'user', filters: { roleId: 'role', orgId: 'organization' } },
@@ -122,6 +156,20 @@ export const samples: Record<string, Sample> = {
   'GET /roles/:id/users': { params: { id: 'role' }, lists: 'user' },
   'GET /roles/:id/effective-permissions': { params: { id: 'role' } },
   'GET /permissions/catalog': { everybodys: true },
+
+  'GET /access-reviews': {
+    lists: 'accessReview',
+    filters: { orgId: 'organization', reviewerId: 'reviewer' },
+  },
+  'POST /access-reviews': {
+    body: { orgId: id('organization'), reviewerId: id('reviewer'), name: unique('Review') },
+  },
+  'GET /access-reviews/:id': { params: { id: 'accessReview' } },
+  'PATCH /access-reviews/:id/items/:itemId': {
+    params: { id: 'accessReview', itemId: 'reviewItem' },
+    body: { decision: 'approved' },
+  },
+  'POST /access-reviews/:id/complete': { params: { id: 'accessReview' } },
 
   'GET /orgs/organizations': { lists: 'organization' },
   'POST /orgs/organizations': { body: { name: unique('Customer') } },
@@ -168,8 +216,35 @@ export const samples: Record<string, Sample> = {
   'GET /devices/:id/network': device,
   'GET /devices/:id/software': device,
   'POST /devices/:id/auto-update': { ...device, body: { enabled: false } },
+  'POST /devices/:id/quarantine': { ...device, body: { reason: 'lost' } },
+  'POST /devices/:id/release': { params: { id: 'quarantinedDevice' } },
+  'POST /devices/:id/move-org': {
+    loose: 'id',
+    ...device,
+    body: { orgId: id('spareOrganization'), siteId: id('spareSite') },
+  },
   'POST /devices/:id/commands': { ...device, body: { type: 'refresh_inventory' } },
   'GET /devices/:id/commands': { ...device, lists: 'command' },
   'GET /devices/:id/commands/:commandId': { params: { id: 'device', commandId: 'command' } },
   'POST /devices/:id/commands/:commandId/cancel': { params: { id: 'device', commandId: 'command' } },
+
+  'GET /groups': { lists: 'deviceGroup', filters: { orgId: 'organization' } },
+  'POST /groups': { body: { orgId: id('organization'), name: unique('Group') } },
+  'GET /groups/:id': group,
+  'PATCH /groups/:id': { ...group, body: { name: unique('Group') } },
+  'DELETE /groups/:id': { params: { id: 'spareGroup' } },
+  'GET /groups/:id/devices': { ...group, lists: 'device' },
+  'POST /groups/:id/devices': { ...group, body: { deviceIds: [id('device')] } },
+  'DELETE /groups/:id/devices/:deviceId': { params: { id: 'deviceGroup', deviceId: 'device' } },
+  'GET /groups/:id/membership-log': { ...group, lists: 'groupChange', filters: { deviceId: 'device' } },
+  'GET /audit': entries,
+  'GET /audit/logs': entries,
+  'GET /audit/logs/:id': { params: { id: 'auditEntry' } },
+  'GET /audit/search': { ...entries, query: { q: 'entry', ...inJanuary } },
+  'GET /audit/stats': ofOrganization,
+  'GET /audit/export': ofOrganization,
+  'POST /audit/export': { body: { dateRange: inJanuary } },
+  'GET /audit/reports/user-activity': ofOrganization,
+  'GET /audit/reports/security-events': ofOrganization,
+  'GET /audit/reports/compliance': ofOrganization,
 }

@@ -1,7 +1,7 @@
 import type { World } from './things.ts'
 
-/** Counts that stand whatever becomes of the request: limits, and tries of a second factor. */
-const countedAnyway = ['rate_limits', 'mfa_challenges', 'phone_codes']
+/** What stands whatever becomes of the request: limits, tries of a second factor, and that a process runs. */
+const countedAnyway = ['rate_limits', 'mfa_challenges', 'phone_codes', 'sealing_key_holders']
 
 /** A digest of each table's rows: what differs between two of them was changed in between. */
 export async function digests(

@@ -31,6 +31,8 @@ export const returnCodes: Record<CloseReason, (typeof codes)[keyof typeof codes]
   PEER_CLOSED: unavailable,
   INTERNAL_ERROR: unavailable,
   FRAME_RATE: unavailable,
+  PROOF_STALE: unavailable,
+  MOVED: unavailable,
 }
 
 /** The packet that turns a CONNECT down. */

@@ -1,4 +1,4 @@
-import { type CloseReason, deviceIdOf, maxHelloBytes, tokenHash } from '@svc/proto'
+import { type CloseReason, deviceIdOf, type KeyProof, maxHelloBytes, readProof, tokenHash } from '@svc/proto'
 import { connack, connackOfVersion5 } from './connack.ts'
 import { packetTypes } from './packets.ts'
 
@@ -6,6 +6,7 @@ import { packetTypes } from './packets.ts'
 export interface Connect {
   deviceId: string
   tokenSha256: Buffer
+  proof: KeyProof | undefined
 }
 
 /** Why it is turned down, and what it is answered; none where it is not even MQTT. */
@@ -38,8 +39,8 @@ const versions = { ours: 4, other: 5 } as const
 const protocolNames = ['MQTT', 'MQIsdp']
 
 /**
- * Reads a whole CONNECT (MQTT 3.1.1 §3.1). Client id and user name are the device's id, the password is its token; there is no
- * will, and nothing is kept from one connection to the next. Says nothing about whether the token is good.
+ * Reads a whole CONNECT (MQTT 3.1.1 §3.1). Client id and user name are the device's id, the password is its token, and behind a dot a proof of
+ * its key where it has one; there is no will, and nothing is kept from one connection to the next. Says nothing about whether the token is good.
  */
 export function readConnect(packet: Buffer): Connect | Refusal {
   const fields = new Fields(packet, packet.findIndex((byte, at) => at > 0 && byte < 0x80) + 1)
@@ -57,11 +58,11 @@ export function readConnect(packet: Buffer): Connect | Refusal {
   if (said & flags.will || !(said & flags.cleanSession)) return answered('UNEXPECTED_FRAME')
   const clientId = fields.text()
   const userName = said & flags.userName ? fields.text() : ''
-  const token = said & flags.password ? fields.text() : ''
+  const [token = '', proof = ''] = said & flags.password ? fields.text().split('.', 2) : []
   if (!fields.whole || !fields.atEnd) return refused('MALFORMED_FRAME')
   const deviceId = deviceIdOf(token)
   if (!deviceId || deviceId !== clientId || deviceId !== userName) return answered('CREDENTIAL_INVALID')
-  return { deviceId, tokenSha256: tokenHash(token) }
+  return { deviceId, tokenSha256: tokenHash(token), proof: readProof(proof) }
 }
 
 const refused = (reason: CloseReason): Refusal => ({ reason, answer: undefined })

@@ -56,7 +56,7 @@ export class MqttDoor implements Entrance {
     const stranger = new Stranger(pipe, address, {
       withinMs: Math.max(1, bornAt + this.#options.helloWithinMs - performance.now()),
       introduced: (from, connect, early) => this.#introduced(from, connect, early),
-      ended: ({ pipe: ended }, reason) => {
+      ended: (ended, reason) => {
         this.#strangers.delete(stranger)
         this.#turnAway(ended, reason)
       },
@@ -66,8 +66,8 @@ export class MqttDoor implements Entrance {
   }
 
   /** Somebody left, or was sent away, before a session could be made of it. */
-  strayed(reason: CloseReason): void {
-    this.#doorway?.strayed(reason)
+  strayed(reason: CloseReason, address?: string): void {
+    this.#doorway?.strayed(reason, address)
   }
 
   /** Ends everybody. Idempotent. */
@@ -81,9 +81,10 @@ export class MqttDoor implements Entrance {
     const { pipe, address } = stranger
     this.#strangers.delete(stranger)
     const said = readConnect(connect)
-    if ('reason' in said) return this.#turnAway(pipe, said.reason, said.answer)
+    if ('reason' in said) return this.#turnAway(stranger, said.reason, said.answer)
     const doorway = this.#doorway
-    if (!doorway || this.open() !== true) return this.#turnAway(pipe, 'UNAVAILABLE', connack('UNAVAILABLE'))
+    if (!doorway || this.open() !== true)
+      return this.#turnAway(stranger, 'UNAVAILABLE', connack('UNAVAILABLE'))
     const link = new MqttLink(this.#host, pipe, connect, { deviceId: said.deviceId, address })
     this.#links.add(link)
     pipe.receiver = link
@@ -95,11 +96,11 @@ export class MqttDoor implements Entrance {
     })
   }
 
-  #turnAway(pipe: Pipe, reason: CloseReason, answer?: Uint8Array): void {
+  #turnAway({ pipe, address }: Stranger, reason: CloseReason, answer?: Uint8Array): void {
     pipe.receiver = undefined
     if (answer) pipe.write(answer, () => {})
     pipe.end(reason)
-    this.strayed(reason)
+    this.strayed(reason, address)
   }
 
   #guarded(link: MqttLink, run: () => void): void {

@@ -58,6 +58,8 @@ describe('packets', () => {
     ['an answer to what was never sent', packet(0x40, [0, 1]), 'UNEXPECTED_FRAME'],
     ['a step of QoS 2', packet(0x62, [0, 1]), 'UNEXPECTED_FRAME'],
     ['a reserved kind', packet(0xf0), 'UNEXPECTED_FRAME'],
+    ['a SUBSCRIBE to nothing', packet(0x82, [0, 1]), 'MALFORMED_FRAME'],
+    ['an UNSUBSCRIBE from nothing', packet(0xa2, [0, 1]), 'MALFORMED_FRAME'],
     ['a ping that holds something', packet(0xc0, [1]), 'MALFORMED_FRAME'],
     ['a length without end', Buffer.from([0x30, 0x80, 0x80, 0x80, 0x80]), 'MALFORMED_FRAME'],
     ['a claim of 256 MB', Buffer.from([0x30, 0xff, 0xff, 0xff, 0x7f]), 'OVERSIZED_FRAME'],

@@ -13,6 +13,9 @@ const longest: Partial<Record<number, number>> = {
   [packetTypes.disconnect]: 0,
 }
 
+/** What names no topic is none (§3.8.3, §3.10.3): behind the packet's number there is one, of at least a letter. */
+const shortest: Partial<Record<number, number>> = { [packetTypes.subscribe]: 6, [packetTypes.unsubscribe]: 5 }
+
 /** A remaining length has no more bytes than these: MQTT 3.1.1 §2.2.3. */
 const maxLengthBytes = 4
 
@@ -27,6 +30,7 @@ export class Framing {
   /** bytes of the packet under way that are still to come; undefined: a first byte is expected, or its length is not complete */
   #rest: number | undefined
   #limit = 0
+  #least = 0
   #length = 0
   #lengthBytes = 0
 
@@ -58,6 +62,7 @@ export class Framing {
       const limit = longest[byte >> 4]
       if (limit === undefined) return 'UNEXPECTED_FRAME'
       this.#limit = limit
+      this.#least = shortest[byte >> 4] ?? 0
       this.#length = 0
       this.#lengthBytes = 1
       return undefined
@@ -65,6 +70,7 @@ export class Framing {
     this.#length += (byte & 0x7f) * 0x80 ** (this.#lengthBytes - 1)
     if (this.#length > this.#limit) return this.#limit === 0 ? 'MALFORMED_FRAME' : 'OVERSIZED_FRAME'
     if (byte < 0x80) {
+      if (this.#length < this.#least) return 'MALFORMED_FRAME'
       this.#rest = this.#length
       this.#lengthBytes = 0
     } else if (++this.#lengthBytes > maxLengthBytes) return 'MALFORMED_FRAME'

@@ -21,7 +21,10 @@ export interface ListenerOptions {
   withinMs: number
   /** connections at a time that are not through with that */
   maxBeginning: number
-  rejected: () => void
+  /** one more of that client's; false: its address has too many */
+  knock: (address: string) => boolean
+  /** turned away, by what would be the status in HTTP */
+  rejected: (status: 429 | 503) => void
   failed: (error: unknown) => void
 }
 
@@ -79,16 +82,22 @@ export class Listener {
   }
 
   #came(socket: Socket): void {
-    const { door, trusted, secure, withinMs, maxBeginning, rejected } = this.#options
+    const { door, trusted, secure, withinMs, maxBeginning, knock, rejected } = this.#options
     socket.on('error', () => socket.destroy())
     if (this.#beginning.size >= maxBeginning || door.open() !== true) {
-      rejected()
+      rejected(503)
       return void socket.destroy()
     }
     const peer = socket.remoteAddress?.replace(/^::ffff:(?=\d+\.)/, '') ?? ''
+    const turnAway = () => {
+      rejected(429)
+      socket.destroy()
+    }
+    if (!trusted(peer) && !knock(peer)) return turnAway()
     const bornAt = performance.now()
     const take = (through: Socket, proxied: string) => {
       const address = clientAddress({ peer, proxied, forwarded: '' }, trusted)
+      if (address !== peer && !knock(address)) return turnAway()
       door.take(new SocketPipe(through), address, bornAt)
     }
     if (!secure && !trusted(peer)) return take(socket, '')

@@ -61,7 +61,8 @@ export class MqttTransport implements Transport {
       trusted,
       withinMs: helloWithinMs,
       maxBeginning: maxStrangers,
-      rejected: () => doorway.rejected(503),
+      knock: (address: string) => doorway.knock(address),
+      rejected: (status: 429 | 503) => doorway.rejected(status),
       failed: (error: unknown) => doorway.failed(error),
     }
     const plain = { ...shared, variables: 'MQTT_PORT or MQTT_HOST', secure: undefined }

@@ -78,16 +78,19 @@ export interface MqttRoute {
     | 'maxBackpressure'
     | 'closeOnBackpressureLimit'
   >
-  addressOf: (...upgrade: Parameters<Upgrade>) => string
+  /** who asks; undefined: its address has too many that nobody knows */
+  addressOf: (...upgrade: Parameters<Upgrade>) => string | undefined
+  /** a request was upgraded */
+  upgraded: () => void
   /** why the engine closed it, by what it says there */
   reasonOf: (code: number, message: ArrayBuffer) => CloseReason
-  turnAway: (response: Parameters<Upgrade>[0], status: 400 | 503) => void
+  turnAway: (response: Parameters<Upgrade>[0], status: 400 | 429 | 503) => void
 }
 type Upgrade = (...args: Parameters<NonNullable<WebSocketBehavior<OnSocket>['upgrade']>>) => void
 
 /** Serves MQTT over WebSocket at `/mqtt`: the credential is in the CONNECT, so the upgrade needs none. */
 export function serveMqtt(app: TemplatedApp, { entrance, shared, ...route }: MqttRoute): void {
-  const { addressOf, reasonOf, turnAway } = route
+  const { addressOf, upgraded, reasonOf, turnAway } = route
   app.ws<OnSocket>('/mqtt', {
     ...shared,
     upgrade: (res, req, context) => {
@@ -95,8 +98,11 @@ export function serveMqtt(app: TemplatedApp, { entrance, shared, ...route }: Mqt
       const door = entrance.open()
       const verdict = door === true ? offered : door
       if (verdict !== true) return turnAway(res, verdict)
+      const address = addressOf(res, req, context)
+      if (address === undefined) return turnAway(res, 429)
+      upgraded()
       res.upgrade<OnSocket>(
-        { address: addressOf(res, req, context), pipe: undefined },
+        { address, pipe: undefined },
         req.getHeader('sec-websocket-key'),
         mqttSubprotocol,
         req.getHeader('sec-websocket-extensions'),

@@ -233,12 +233,18 @@ test('a key that makes or changes keys gives them no more than it has itself', a
     [{ expiresAt: short, ipAllowlist: null }, { field: 'ipAllowlist' }],
     [{ expiresAt: short, ipAllowlist: ['10.0.0.0/8', '11.0.0.0/8'] }, { field: 'ipAllowlist' }],
     [{ expiresAt: short, scopes: ['devices:read'] }, { permission: 'devices:read' }],
+    [
+      { expiresAt: short, rateLimit: 601 },
+      { field: 'rateLimit', most: 600 },
+    ],
   ] as const) {
     const answer = await as('POST /api-keys', { ...wanted, ...more })
     expect(answer.body.error).toMatchObject({ code: 'DELEGATION_CEILING', details: [beyond] })
   }
-  const freed = await as(`PATCH /api-keys/${parent.id}`, { ipAllowlist: null })
-  expect(freed.body.error.code).toBe('DELEGATION_CEILING')
+  for (const more of [{ ipAllowlist: null }, { rateLimit: 601 }]) {
+    const freed = await as(`PATCH /api-keys/${parent.id}`, more)
+    expect(freed.body.error.code).toBe('DELEGATION_CEILING')
+  }
   const audit = await t.db.rows`
     select actor_type, actor_id, on_behalf_of, actor_email from audit_log where resource_id = ${child.body.id}`
   expect(audit).toEqual([

@@ -1,6 +1,6 @@
 import { isRangeWithin, requireRange } from '../../../kernel/address-ranges.ts'
 import { requireWithin } from '../../../kernel/ceiling.ts'
-import type { Caller } from '../../../kernel/context.ts'
+import { type Caller, userBehind } from '../../../kernel/context.ts'
 import { ApiError } from '../../../kernel/errors.ts'
 import { allPermissions, type Right } from '../../../kernel/rights.ts'
 
@@ -29,25 +29,71 @@ export interface Grant {
   scopes?: readonly string[] | undefined
   expiresAt?: Date | undefined
   ipAllowlist?: readonly string[] | null | undefined
+  /** requests per minute */
+  rateLimit?: number | undefined
 }
 
 /**
- * Nobody gives a key more than they hold. What an API key makes or changes also lives no longer than itself and is used from
- * nowhere else: else whoever got hold of it could make its limits go away.
+ * Nobody gives a key more than they hold. What an API key makes or changes also lives no longer than itself, is used from
+ * nowhere else and not more often: else whoever got hold of it could make its limits go away.
  *
  * @throws ApiError DELEGATION_CEILING
  */
-export function requireCeiling(caller: Caller, { scopes = [], expiresAt, ipAllowlist }: Grant): void {
+export function requireCeiling(
+  caller: Caller,
+  { scopes = [], expiresAt, ipAllowlist, rateLimit }: Grant,
+): void {
   requireWithin(caller, scopes as readonly Right[], 'the API key')
   const { key } = caller
   if (!key) return
   if (expiresAt && expiresAt > key.expiresAt) {
     throw wider({ field: 'expiresAt', latest: key.expiresAt.toISOString() })
   }
+  if (rateLimit !== undefined && rateLimit > key.rateLimit) {
+    throw wider({ field: 'rateLimit', most: key.rateLimit })
+  }
   const ranges = key.ipAllowlist
   if (!ranges || ipAllowlist === undefined) return
-  const isInside = ipAllowlist?.every((range) => isRangeWithin(requireRange(range), ranges))
-  if (!isInside) throw wider({ field: 'ipAllowlist' })
+  if (!isInside(ipAllowlist, ranges)) throw wider({ field: 'ipAllowlist' })
+}
+
+/** No list is everywhere. */
+const isInside = (list: readonly string[] | null, ranges: Parameters<typeof isRangeWithin>[1]): boolean =>
+  list !== null && list.every((range) => isRangeWithin(requireRange(range), ranges))
+
+type Limits = Required<{ [K in 'expiresAt' | 'ipAllowlist' | 'rateLimit']: NonNullable<Grant[K]> | null }>
+
+/**
+ * Is a key good for longer, more often, or from elsewhere than before? Whoever lacks what it gives must not make it so: they may have
+ * its secret, and its limits are all that keeps them from using it.
+ */
+export function isLooser(after: Limits, before: Limits): boolean {
+  if (
+    Number(after.expiresAt) > Number(before.expiresAt) ||
+    Number(after.rateLimit) > Number(before.rateLimit)
+  )
+    return true
+  const ranges = before.ipAllowlist?.map(requireRange)
+  return ranges !== undefined && !isInside(after.ipAllowlist, ranges)
+}
+
+/**
+ * Another's key reaches as far as its owner does. Who is held to some sites, groups or organizations must not make more of one that is
+ * not: they may have its secret, and would reach with it beyond what is theirs.
+ *
+ * @throws ApiError 403 FULL_ACCESS_REQUIRED
+ */
+export function requireReach(
+  { actor, scope }: Caller,
+  key: { orgId: string | null; createdBy: string | null },
+) {
+  if (scope.kind !== 'tenant' || userBehind(actor) === key.createdBy) return
+  const isLimited = scope.siteIds !== undefined || scope.deviceGroupIds !== undefined
+  if (!isLimited && (key.orgId !== null || scope.orgs === 'all')) return
+  throw new ApiError(
+    'FULL_ACCESS_REQUIRED',
+    'another user’s key may reach further than you: revoke or rotate it',
+  )
 }
 
 const wider = (detail: Record<string, unknown>) =>

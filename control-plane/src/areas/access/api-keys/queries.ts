@@ -1,3 +1,4 @@
+import { plainArray } from '../../../db/array-literal.ts'
 import type { Page } from '../../../kernel/page.ts'
 import type { Db } from '../../../kernel/tenancy.ts'
 import type { ApiKey, ApiKeyFilter } from './schema.ts'
@@ -71,6 +72,21 @@ export const replaceSecret = (db: Db, id: string, secret: NewSecret) => db.one<A
     member_org = ${secret.memberOrg}, generation = k.generation + 1, usage_count = 0, last_used_at = null, updated_at = now()
   where ${db.visible('k')} and k.id = ${id}
   returning ${columns(db)}`
+
+/** A membership of a user: `orgId` null is that of the partner. */
+export interface OwnersPlace {
+  userId: string
+  partnerId: string
+  orgId: string | null
+}
+
+/** Keys that these users own under these memberships. */
+export const revokeOfOwners = (db: Db, places: readonly OwnersPlace[]) => db.run`
+  update api_keys k set revoked_at = now(), updated_at = now()
+  from unnest(${plainArray(places.map(({ userId }) => userId))}::uuid[], ${plainArray(places.map(({ partnerId }) => partnerId))}::uuid[],
+    ${plainArray(places.map(({ orgId }) => orgId))}::uuid[]) as e (user_id, partner_id, org_id)
+  where ${db.visible('k')} and k.revoked_at is null and k.created_by = e.user_id and k.partner_id = e.partner_id
+    and k.member_org is not distinct from e.org_id`
 
 export const revokeIn = (db: Db, whose: { partnerId: string; orgId?: string | undefined }) => db.run`
   update api_keys k set revoked_at = now(), updated_at = now()

@@ -1,4 +1,6 @@
 import { z } from 'zod'
+import { Moment } from '../../../kernel/moment.ts'
+import { Id } from '../../../kernel/id.ts'
 import { rangeText, readRange } from '../../../kernel/address-ranges.ts'
 import { notEmpty } from '../../../kernel/changed.ts'
 import { label } from '../../../kernel/text.ts'
@@ -44,7 +46,7 @@ export const NewApiKey = ApiKey.extend({
 export type NewApiKey = z.output<typeof NewApiKey>
 
 export const ApiKeyFilter = z.strictObject({
-  orgId: z.uuid().optional().describe('Only keys for this organization'),
+  orgId: Id.optional().describe('Only keys for this organization'),
   status: ApiKeyStatus.optional().describe('Only keys in this state'),
 })
 export type ApiKeyFilter = z.output<typeof ApiKeyFilter>
@@ -72,7 +74,6 @@ const IpAllowlist = z
   .nullable()
 
 const rateLimit = z.int().min(1).max(100_000)
-const Expiry = z.iso.datetime({ offset: true })
 
 const words = {
   name: '1 to 255 characters, to tell keys apart',
@@ -85,14 +86,11 @@ const words = {
 export const CreateApiKey = z
   .strictObject({
     name: label(255).describe(words.name),
-    orgId: z
-      .uuid()
-      .optional()
-      .describe(
-        'Narrows the key to this organization. Needed of users of selected organizations; a member of an organization makes keys for it alone',
-      ),
+    orgId: Id.optional().describe(
+      'Narrows the key to this organization. Needed of users of selected organizations; a member of an organization makes keys for it alone',
+    ),
     scopes: Scopes.describe(words.scopes),
-    expiresAt: Expiry.optional().describe(`${words.expiresAt}. 90 days from now when left out`),
+    expiresAt: Moment.optional().describe(`${words.expiresAt}. 90 days from now when left out`),
     rateLimit: rateLimit.default(600).describe(words.rateLimit),
     ipAllowlist: IpAllowlist.default(null).describe(words.ipAllowlist),
   })
@@ -108,7 +106,7 @@ export const UpdateApiKey = z
   .strictObject({
     name: label(255).optional().describe(words.name),
     scopes: Scopes.optional().describe(words.scopes),
-    expiresAt: Expiry.optional().describe(words.expiresAt),
+    expiresAt: Moment.optional().describe(words.expiresAt),
     rateLimit: rateLimit.optional().describe(words.rateLimit),
     ipAllowlist: IpAllowlist.optional().describe(words.ipAllowlist),
   })

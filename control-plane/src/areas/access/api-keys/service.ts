@@ -4,7 +4,7 @@ import { makeApiKey, prefixOf } from '../../../kernel/api-key-text.ts'
 import { changed } from '../../../kernel/changed.ts'
 import { type AuditSubject, type Ctx, userBehind } from '../../../kernel/context.ts'
 import { ApiError } from '../../../kernel/errors.ts'
-import { requireCeiling, requireKnown } from './ceiling.ts'
+import { isLooser, requireCeiling, requireKnown, requireReach } from './ceiling.ts'
 import { dayMs, expiryOf } from '../../../kernel/expiry.ts'
 import { placeOf } from './place.ts'
 import {
@@ -52,7 +52,7 @@ export async function createApiKey(
   const expiresAt = expiryOf(body.expiresAt, ports.clock.now(), lives)
   const place = await placeOf(ctx, body.orgId)
   if (!place) return undefined
-  requireCeiling(ctx.caller, { scopes, expiresAt, ipAllowlist })
+  requireCeiling(ctx.caller, { scopes, expiresAt, ipAllowlist, rateLimit })
   const { key, secret } = newSecret(ctx)
   const given = { name, scopes, rateLimit, ipAllowlist, expiresAt }
   const row = await insertApiKey(db, { id: uuid(), ...place, ...secret, ...given })
@@ -73,7 +73,8 @@ function requireActive({ status }: ApiKey, what: string): void {
 /**
  * Changes what a key may do. Undefined (404) when the caller may not see it.
  *
- * @throws ApiError as {@link createApiKey}, for what is added; 400 KEY_NOT_ACTIVE
+ * @throws ApiError as {@link createApiKey}, for what is added, or for all of it where its limits get looser; 400 KEY_NOT_ACTIVE; 403 FULL_ACCESS_REQUIRED for another's key that
+ *   may reach further than the caller
  */
 export async function changeApiKey(
   ctx: Ctx<{ id: string }, unknown, UpdateApiKey>,
@@ -81,14 +82,18 @@ export async function changeApiKey(
   const { db, body, params, ports } = ctx
   const key = await lockApiKey(db, params.id)
   if (!key) return undefined
+  requireReach(ctx.caller, key)
   requireActive(key, 'changed')
   const { expiresAt: wanted, ...rest } = body
   const expiresAt = wanted === undefined ? undefined : expiryOf(wanted, ports.clock.now(), lives)
   requireKnown(body.scopes ?? [])
-  const added = body.scopes?.filter((scope) => !key.scopes.includes(scope))
-  requireCeiling(ctx.caller, { scopes: added, expiresAt, ipAllowlist: body.ipAllowlist })
   const changes = { ...rest, expiresAt }
-  const row = await updateApiKey(db, key.id, changed<KeyChanges>(key, changes))
+  const after = changed<KeyChanges>(key, changes)
+  const added = after.scopes.filter((scope) => !key.scopes.includes(scope))
+  const { ipAllowlist, rateLimit } = body
+  const scopes = isLooser(after, key) ? after.scopes : added
+  requireCeiling(ctx.caller, { scopes, expiresAt, ipAllowlist, rateLimit })
+  const row = await updateApiKey(db, key.id, after)
   ctx.audited(subjectOf(key, key.partnerId, changes))
   ctx.after(() => ports.apiKeys.changed())
   return row

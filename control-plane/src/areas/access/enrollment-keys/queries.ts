@@ -74,3 +74,10 @@ export const revokeIn = (
   where ${db.visible('k')} and k.partner_id = ${whose.partnerId} and k.revoked_at is null
     ${whose.orgId ? db.sql`and k.org_id = ${whose.orgId}` : db.sql``}
     ${whose.siteId ? db.sql`and k.site_id = ${whose.siteId}` : db.sql``}`
+
+/** Keys of one partner, or of one organization, that may be in use: they are held until the transaction ends. */
+export const holdIn = (db: Db, { partnerId, orgId }: { partnerId?: string; orgId?: string }) => db.rows`
+  select k.id from enrollment_keys k
+  where ${db.visible('k')} and k.revoked_at is null
+    and (k.partner_id = ${partnerId ?? null}::uuid or k.org_id = ${orgId ?? null}::uuid)
+  order by k.id for no key update of k`

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Id } from '../../../kernel/id.ts'
 import { label } from '../../../kernel/text.ts'
 
 export const KeyState = z.enum(['usable', 'expired', 'exhausted', 'revoked'])
@@ -31,8 +32,8 @@ export const NewEnrollmentKey = EnrollmentKey.extend({
 export type NewEnrollmentKey = z.output<typeof NewEnrollmentKey>
 
 export const EnrollmentKeyFilter = z.strictObject({
-  orgId: z.uuid().optional().describe('Only keys of this organization'),
-  siteId: z.uuid().optional().describe('Only keys of this site'),
+  orgId: Id.optional().describe('Only keys of this organization'),
+  siteId: Id.optional().describe('Only keys of this site'),
   state: KeyState.optional().describe('Only keys in this state'),
 })
 export type EnrollmentKeyFilter = z.output<typeof EnrollmentKeyFilter>
@@ -43,8 +44,8 @@ const maxUsage = z.int().min(1).max(100_000).nullable()
 export const CreateEnrollmentKey = z
   .strictObject({
     name: label(255).describe('1 to 255 characters, to tell keys apart'),
-    orgId: z.uuid().describe('The organization of the site'),
-    siteId: z.uuid().describe('The site that devices enroll into'),
+    orgId: Id.describe('The organization of the site'),
+    siteId: Id.describe('The site that devices enroll into'),
     maxUsage: maxUsage
       .optional()
       .describe(

@@ -3,17 +3,19 @@ import type { Page } from '../../../kernel/page.ts'
 import type { Db } from '../../../kernel/tenancy.ts'
 import type { Role, RoleDetail, RoleFilter, RoleUser } from './schema.ts'
 
-/** Memberships of role `r`, of either kind: user ids. */
+/** Memberships of role `r`, of either kind, and invitations to it: ids of users, and of what stands for them until they accept. */
 const holders = (db: Db) => db.sql`
-  select m.user_id from partner_memberships m
+  select m.user_id, false as pending from partner_memberships m
   where ${db.visible('m')} and m.partner_id = r.partner_id and m.role_id = r.id
   union all
-  select m.user_id from organization_memberships m
-  where ${db.visible('m')} and m.partner_id = r.partner_id and m.role_id = r.id`
+  select m.user_id, false from organization_memberships m
+  where ${db.visible('m')} and m.partner_id = r.partner_id and m.role_id = r.id
+  union all
+  select i.id, true from invitations i
+  where ${db.visible('i')} and i.partner_id = r.partner_id and i.role_id = r.id`
 
 /** A role that the caller sees, and that did not go with its organization. */
-const living = (db: Db) => db.sql`${db.visible('r')} and not exists (
-  select from organizations o where ${db.visible('o')} and o.id = r.org_id and o.deleted_at is not null)`
+const living = (db: Db) => db.sql`${db.visible('r')} and ${db.living('r')}`
 
 const columns = (db: Db) => db.sql`
   r.id, r.partner_id, r.org_id, r.parent_role_id, r.scope, r.name, r.description, r.is_system, r.force_mfa, r.created_at,
@@ -37,8 +39,12 @@ export const findRole = (db: Db, id: string) => db.one<RoleDetail>`
 
 export const listRoleUsers = (db: Db, roleId: string, page: Page) => db.rows<RoleUser>`
   select u.id, u.email, u.name, u.status, u.created_at
-  from roles r, lateral (${holders(db)}) h, users u
-  where ${living(db)} and r.id = ${roleId} and u.id = h.user_id ${page.after('u')}
+  from roles r, lateral (${holders(db)}) h, lateral (
+    select p.id, p.email, p.name, p.status, p.created_at from users p where p.id = h.user_id and not h.pending
+    union all
+    select i.id, i.email, i.name, i.status, i.created_at from invitations i
+    where ${db.visible('i')} and i.id = h.user_id and h.pending) u
+  where ${living(db)} and r.id = ${roleId} ${page.after('u')}
   order by u.created_at desc, u.id desc
   limit ${page.take}`
 

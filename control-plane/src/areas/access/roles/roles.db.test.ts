@@ -274,3 +274,37 @@ test('the list can be narrowed, and the words and the catalogue are those that a
   const made = await create(admin, { name: 'Everything there is', permissions })
   expect(made.body.permissions).toHaveLength(data.length)
 })
+
+test('there are no more than 1,000 roles of one owner; another owner has room', async () => {
+  const { admin, orgId, partnerId } = await place()
+  const own = await create(admin, { name: 'First' })
+  await t.owner`
+    insert into svc.roles (id, partner_id, org_id, scope, name)
+    select gen_random_uuid(), ${partnerId}, null, 'partner', 'Role ' || n from generate_series(1, 1000) n`
+  const refused = [
+    await create(admin, { name: 'Last' }),
+    await t.request(`POST /roles/${own.body.id}/clone`, admin, { body: { name: 'Clone' } }),
+  ]
+  expect(refused.map(codeOf)).toEqual([
+    [409, 'LIMIT_REACHED'],
+    [409, 'LIMIT_REACHED'],
+  ])
+  expect((await create(admin, { name: 'There', orgId })).status).toBe(201)
+})
+
+test('a login for another organization is another caller of an Idempotency-Key, though of the same user', async () => {
+  const { orgAdmin, partnerId, orgId } = await place()
+  const other = await t.make.org(partnerId)
+  await t.make.orgMember({ ...other, userId: orgAdmin.userId, roleId: await t.make.role(other, ['*:*']) })
+  const membership = { kind: 'organization', id: other.orgId, partnerId } as const
+  const there = { ...orgAdmin, token: () => orgAdmin.token({ membership }) }
+  const send = (as: Person) =>
+    t.request('POST /roles', as, { body: { name: 'Night' }, headers: { 'idempotency-key': 'k1' } })
+  const answers = [await send(orgAdmin), await send(there), await send(orgAdmin)]
+  expect(answers.map(({ status, body }) => [status, body.orgId])).toEqual([
+    [201, orgId],
+    [201, other.orgId],
+    [201, orgId],
+  ])
+  expect(answers[2]?.body.id).toBe(answers[0]?.body.id)
+})

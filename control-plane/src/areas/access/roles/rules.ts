@@ -8,6 +8,17 @@ export function requireCustom({ isSystem, name }: { isSystem: boolean; name: str
   if (isSystem) throw new ApiError('SYSTEM_ROLE', `${name} is built in: clone it and change the clone`)
 }
 
+/** Custom roles of one owner: the tree is read whole by each change of it. */
+const mostRoles = 1_000
+
+/** Within the lock of a change. @throws ApiError 409 LIMIT_REACHED */
+export function requireRoom(tree: RoleTree): void {
+  if (tree.size < mostRoles) return
+  throw new ApiError('LIMIT_REACHED', `there are ${mostRoles} roles already`, {
+    details: [{ most: mostRoles }],
+  })
+}
+
 /** Within the lock of a change. @throws ApiError 409 when another role of the owner is called so, in any case */
 export function requireFreeName(tree: RoleTree, roleId: string | undefined, name: string): void {
   const taken = [...tree.values()].some(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Id } from '../../../kernel/id.ts'
 import { notEmpty } from '../../../kernel/changed.ts'
 import { rightOf } from '../../../kernel/rights.ts'
 import { label, text } from '../../../kernel/text.ts'
@@ -37,7 +38,7 @@ export type RoleDetail = z.output<typeof RoleDetail>
 
 export const RoleFilter = z.strictObject({
   scope: RoleScope.optional().describe('Only roles of this scope'),
-  orgId: z.uuid().optional().describe('Only roles of this organization'),
+  orgId: Id.optional().describe('Only roles of this organization'),
   search: label(100).optional().describe('Part of the name, in any case'),
 })
 export type RoleFilter = z.output<typeof RoleFilter>
@@ -60,7 +61,7 @@ const permissions = z
   .array(GivenPermission)
   .max(200)
   .describe('At most 200, none that you do not hold yourself')
-const parentRoleId = z.uuid().nullable().describe('A role of the same owner to inherit from; null is none')
+const parentRoleId = Id.nullable().describe('A role of the same owner to inherit from; null is none')
 const forceMfa = z.boolean().describe('Demand a TOTP authenticator of its users')
 
 /** The role belongs to the caller's partner or organization. */
@@ -71,10 +72,9 @@ export const CreateRole = z
     permissions: permissions.default([]),
     parentRoleId: parentRoleId.default(null),
     forceMfa: forceMfa.default(false),
-    orgId: z
-      .uuid()
-      .optional()
-      .describe('For users of a partner: makes a role of this organization instead of the partner’s'),
+    orgId: Id.optional().describe(
+      'For users of a partner: makes a role of this organization instead of the partner’s',
+    ),
   })
   .meta({
     id: 'CreateRole',

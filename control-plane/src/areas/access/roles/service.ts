@@ -7,7 +7,7 @@ import { everything } from '../../../kernel/permissions.ts'
 import { type Right, rightOf } from '../../../kernel/rights.ts'
 import { atStake, demandsMfa, effectiveRights, type RoleNode } from '../../../kernel/role-tree.ts'
 import type { Db } from '../../../kernel/tenancy.ts'
-import { requireCustom, requireFreeName, requireParent } from './rules.ts'
+import { requireCustom, requireFreeName, requireParent, requireRoom } from './rules.ts'
 import {
   countUses,
   deleteRole,
@@ -38,6 +38,7 @@ export async function createRole(
   const tree = await readTree(db, owner)
   const { name, parentRoleId, forceMfa } = body
   if (!(await requireParent(db, tree, undefined, parentRoleId))) return undefined
+  requireRoom(tree)
   requireFreeName(tree, undefined, name)
   const role = { id: uuid(), name, parentRoleId, forceMfa, rights: rightsOf(body.permissions) }
   requireWithin(caller, effectiveRights(new Map(tree).set(role.id, role), role.id), 'the role')
@@ -103,6 +104,7 @@ export async function cloneRole(ctx: RoleCtx<CloneRole>): Promise<RoleDetail | u
   await beginChange(db)
   const [source, place] = [await findRole(db, params.id), await treeOfRole(db, params.id)]
   if (!source || !place) return undefined
+  requireRoom(place.tree)
   requireFreeName(place.tree, undefined, body.name)
   const rights = effectiveRights(place.tree, params.id)
   requireWithin(caller, rights, 'the role')

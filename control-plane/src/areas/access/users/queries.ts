@@ -1,5 +1,7 @@
+import { plainArray } from '../../../db/array-literal.ts'
 import type { Page } from '../../../kernel/page.ts'
 import type { Db } from '../../../kernel/tenancy.ts'
+import { invitedKeys, invitedRows } from './invitations/queries.ts'
 import type { Membership, RoleWithUsers, User, UserFilter } from './schema.ts'
 
 /** A user without what is told twice: the first membership. */
@@ -24,8 +26,21 @@ const columns = (db: Db) => db.sql`
     from (${memberships(db)}) m join roles r on r.id = m.role_id
     where m.user_id = u.id) as memberships`
 
+/** Which first, then what is told of them: it is costly, and there may be thousands. */
 export const listUsers = (db: Db, filter: UserFilter, page: Page) => db.rows<UserRow>`
-  select ${columns(db)} from users u
+  with k as (
+    select k.* from (${memberKeys(db, filter)} union all ${invitedKeys(db, filter)}) k
+    where true ${page.after('k')}
+    order by k.created_at desc, k.id desc
+    limit ${page.take})
+  select x.* from k cross join lateral (
+    select ${columns(db)} from users u where u.id = k.id and not k.pending
+    union all
+    ${invitedRows(db)} and i.id = k.id and k.pending) x
+  order by k.created_at desc, k.id desc`
+
+const memberKeys = (db: Db, filter: UserFilter) => db.sql`
+  select u.id, u.created_at, false as pending from users u
   where u.id in (select m.user_id from (${memberships(db)}) m where true
       ${filter.orgId ? db.sql`and m.org_id = ${filter.orgId}` : db.sql``}
       ${filter.roleId ? db.sql`and m.role_id = ${filter.roleId}` : db.sql``})
@@ -34,14 +49,19 @@ export const listUsers = (db: Db, filter: UserFilter, page: Page) => db.rows<Use
       filter.search
         ? db.sql`and (strpos(lower(u.name), lower(${filter.search})) > 0 or strpos(u.email, lower(${filter.search})) > 0)`
         : db.sql``
-    }
-    ${page.after('u')}
-  order by u.created_at desc, u.id desc
-  limit ${page.take}`
+    }`
 
 export const findUser = (db: Db, id: string) => db.one<UserRow>`
   select ${columns(db)} from users u
   where u.id = ${id} and exists (select from (${memberships(db)}) m where m.user_id = u.id)`
+
+/** Who has role `r`, or is invited to it. */
+const holders = (db: Db) => db.sql`
+  select u.id, u.email, u.name, u.status from (${memberships(db)}) m join users u on u.id = m.user_id
+  where m.partner_id = r.partner_id and m.role_id = r.id
+  union all
+  select i.id, i.email, i.name, i.status from invitations i
+  where ${db.visible('i')} and ${db.living('i')} and i.partner_id = r.partner_id and i.role_id = r.id`
 
 /** @param most users of each role */
 export const listRolesWithUsers = (
@@ -51,13 +71,11 @@ export const listRolesWithUsers = (
   page: Page,
 ) => db.rows<RoleWithUsers>`
   select r.id, r.partner_id, r.org_id, r.parent_role_id, r.scope, r.name, r.description, r.is_system, r.force_mfa, r.created_at,
-    r.updated_at, (select count(*) from (${memberships(db)}) m where m.partner_id = r.partner_id and m.role_id = r.id) as user_count, coalesce((
+    r.updated_at, (select count(*) from (${holders(db)}) h) as user_count, coalesce((
       select jsonb_agg(jsonb_build_object('id', f.id, 'email', f.email, 'name', f.name, 'status', f.status) order by f.name, f.id)
-      from (select u.id, u.email, u.name, u.status from (${memberships(db)}) m join users u on u.id = m.user_id
-        where m.partner_id = r.partner_id and m.role_id = r.id order by u.name, u.id limit ${most}) f), '[]') as users
+      from (${holders(db)} order by name, id limit ${most}) f), '[]') as users
   from roles r
-  where ${db.visible('r')} and not exists (
-      select from organizations o where ${db.visible('o')} and o.id = r.org_id and o.deleted_at is not null)
+  where ${db.visible('r')} and ${db.living('r')}
     ${orgId ? db.sql`and r.org_id = ${orgId}` : db.sql``} ${page.after('r')}
   order by r.created_at desc, r.id desc
   limit ${page.take}`
@@ -79,20 +97,30 @@ export const endSessions = (db: Db, id: string, reason: string, at: Date) =>
 
 type Place = Pick<Membership, 'partnerId' | 'orgId'>
 
+/** Places of users, as a table of three columns. */
+const listed = ({ sql }: Db, places: readonly (Place & { userId: string })[]) => sql`
+  unnest(${plainArray(places.map(({ userId }) => userId))}::uuid[], ${plainArray(places.map(({ partnerId }) => partnerId))}::uuid[],
+    ${plainArray(places.map(({ orgId }) => orgId))}::uuid[]) as e (user_id, partner_id, org_id)`
+
 export const endMembershipSessions = (
   db: Db,
-  id: string,
-  { partnerId, orgId }: Place,
+  places: readonly (Place & { userId: string })[],
   reason: string,
   at: Date,
-) => db.one`select end_membership_sessions(${id}, ${partnerId}, ${orgId}::uuid, ${reason}, ${at})`
+) => db.run`
+  select end_membership_sessions(e.user_id, e.partner_id, e.org_id, ${reason}, ${at}) from ${listed(db, places)}`
 
-export const deleteMembership = (db: Db, userId: string, { partnerId, orgId }: Place) =>
-  orgId === null
-    ? db.run`delete from partner_memberships m
-        where ${db.visible('m')} and m.user_id = ${userId} and m.partner_id = ${partnerId}`
-    : db.run`delete from organization_memberships m
-        where ${db.visible('m')} and m.user_id = ${userId} and m.org_id = ${orgId}`
+export async function deleteMemberships(
+  db: Db,
+  places: readonly (Place & { userId: string })[],
+): Promise<void> {
+  await db.run`
+    delete from partner_memberships m using ${listed(db, places)}
+    where ${db.visible('m')} and e.org_id is null and m.user_id = e.user_id and m.partner_id = e.partner_id`
+  await db.run`
+    delete from organization_memberships m using ${listed(db, places)}
+    where ${db.visible('m')} and m.user_id = e.user_id and m.partner_id = e.partner_id and m.org_id = e.org_id`
+}
 
 export const setRole = (db: Db, userId: string, { partnerId, orgId }: Place, roleId: string) =>
   orgId === null

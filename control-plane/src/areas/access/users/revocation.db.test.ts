@@ -15,8 +15,8 @@ afterAll(() => bus.close())
 
 /** docs/choices.md: promise P7. */
 const promisedMs = 5_000
-/** With the bus it is a message; only a machine that is busy makes it longer. */
-const byMessageMs = 1_500
+/** With the bus it is a message, which is there before the next question but one, however slow the machine. */
+const asksByMessage = 2
 
 /** Another process of the control plane over the same database, reached by this bus. */
 async function anotherNode(over: Bus) {
@@ -28,7 +28,8 @@ async function anotherNode(over: Bus) {
     kernel: core.kernel,
     routes,
     registry: new Registry(),
-    ready: async () => ({ status: 'ready', parts: { postgres: 'ok', migrations: 'ok', bus: 'ok' } }) as const,
+    ready: async () =>
+      ({ status: 'ready', failing: [], parts: { postgres: 'ok', migrations: 'ok', bus: 'ok' } }) as const,
   })
   afterAll(async () => {
     await app.close()
@@ -40,13 +41,15 @@ async function anotherNode(over: Bus) {
   }
 }
 
-/** How long `ask` is still answered 200. */
-async function untilRefused(ask: () => Promise<number>): Promise<{ status: number; ms: number }> {
+/** How long, and how often, `ask` is still answered 200. */
+async function untilRefused(
+  ask: () => Promise<number>,
+): Promise<{ status: number; ms: number; accepted: number }> {
   const from = performance.now()
-  for (;;) {
+  for (let accepted = 0; ; accepted++) {
     const status = await ask()
     const ms = performance.now() - from
-    if (status !== 200 || ms > promisedMs) return { status, ms }
+    if (status !== 200 || ms > promisedMs) return { status, ms, accepted }
     await new Promise((resume) => setTimeout(resume, 20))
   }
 }
@@ -96,9 +99,9 @@ const changes: [string, (it: Case) => ReturnType<typeof t.request>, number][] = 
 ]
 
 describe.each([
-  ['by a message', () => bus, byMessageMs],
-  ['with the bus away', () => new MemoryBus(), promisedMs],
-])('at another process, %s', (_, over, withinMs) => {
+  ['by a message', () => bus, asksByMessage],
+  ['with the bus away', () => new MemoryBus(), Number.POSITIVE_INFINITY],
+])('at another process, %s', (_, over, mostAsks) => {
   let ask: (as: Person) => Promise<number>
   beforeAll(async () => {
     ask = await anotherNode(over())
@@ -108,8 +111,9 @@ describe.each([
     const it = await member()
     expect(await ask(it.user)).toBe(200)
     expect((await change(it)).status).toBeLessThan(300)
-    const { status, ms } = await untilRefused(() => ask(it.user))
+    const { status, ms, accepted } = await untilRefused(() => ask(it.user))
     expect(status).toBe(refusal)
-    expect(ms).toBeLessThan(withinMs)
+    expect(ms).toBeLessThan(promisedMs)
+    expect(accepted).toBeLessThanOrEqual(mostAsks)
   })
 })

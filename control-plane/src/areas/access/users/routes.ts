@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Id } from '../../../kernel/id.ts'
 import { list, route } from '../../../kernel/route.ts'
 import { invite, resendInvite } from './invite/service.ts'
 import me from './me/routes.ts'
@@ -15,7 +16,7 @@ import {
 } from './schema.ts'
 import { assignRole, changeUser, oneUser, removeUser, rolesWithUsers, userList } from './service.ts'
 
-const RoleFilter = z.strictObject({ orgId: z.uuid().optional().describe('Only roles of this organization') })
+const RoleFilter = z.strictObject({ orgId: Id.optional().describe('Only roles of this organization') })
 
 export default [
   ...me,
@@ -73,7 +74,7 @@ export default [
     run: changeUser,
   }),
   route('DELETE /users/:id', {
-    summary: 'Take a user out of the partner or organization; the account remains',
+    summary: 'Take a user out of the partner or organization, or an invitation back; the account remains',
     can: 'users:delete',
     fullAccess: true,
     audit: 'user.remove',

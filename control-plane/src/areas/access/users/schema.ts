@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Id } from '../../../kernel/id.ts'
 import { notEmpty } from '../../../kernel/changed.ts'
 import { label } from '../../../kernel/text.ts'
 import { Email } from '../auth/login/schema.ts'
@@ -51,8 +52,8 @@ export type User = z.output<typeof User>
 
 export const UserFilter = z.strictObject({
   status: UserStatus.optional().describe('Only users in this state'),
-  roleId: z.uuid().optional().describe('Only users who have this role'),
-  orgId: z.uuid().optional().describe('Only members of this organization'),
+  roleId: Id.optional().describe('Only users who have this role'),
+  orgId: Id.optional().describe('Only members of this organization'),
   search: label(255).optional().describe('Part of name or e-mail, in any case'),
 })
 export type UserFilter = z.output<typeof UserFilter>
@@ -64,14 +65,18 @@ export const RoleWithUsers = Role.extend({
 }).meta({ id: 'RoleWithUsers', description: 'A role that can be assigned, and who has it.' })
 export type RoleWithUsers = z.output<typeof RoleWithUsers>
 
-const ids = z.array(z.uuid()).min(1).max(1_000).optional()
+const ids = z.array(Id).min(1).max(1_000).optional()
 
 /** The role says where to: one of the partner takes `orgAccess`, one of an organization takes `siteIds` and `deviceGroupIds`. */
 export const InviteUser = z
   .strictObject({
-    email: Email.pipe(z.email('must be an e-mail address')).describe('At most 255 characters, in any case'),
-    name: label(255).describe('1 to 255 characters; an account that is there already keeps its own'),
-    roleId: z.uuid().describe('A role of the partner, or of the organization that they are to belong to'),
+    email: Email.pipe(z.email('must be an e-mail address').max(255)).describe(
+      'At most 255 characters, in any case',
+    ),
+    name: label(255).describe(
+      '1 to 255 characters; an account that is there already keeps its own, once it has accepted',
+    ),
+    roleId: Id.describe('A role of the partner, or of the organization that they are to belong to'),
     orgAccess: OrgAccess.optional().describe('With a role of the partner: which of its organizations'),
     orgIds: ids.describe('With `selected`: these'),
     siteIds: ids.describe('With a role of an organization: only these sites; left out, all'),
@@ -97,14 +102,12 @@ export const InviteUser = z
 export type InviteUser = z.output<typeof InviteUser>
 
 export const InvitedUser = User.extend({
-  inviteEmailSent: z
-    .boolean()
-    .describe('False for an account that can log in already: it has one membership more and needs no link'),
+  inviteEmailSent: z.boolean().describe('False where this server sends no mail'),
 }).meta({ id: 'InvitedUser', description: 'Who was invited, and whether a link is on its way.' })
 export type InvitedUser = z.output<typeof InvitedUser>
 
 export const ResendInvite = z
-  .strictObject({ userId: z.uuid().describe('A user who is still `invited`') })
+  .strictObject({ userId: Id.describe('Of somebody who is still `invited`, as the list of users has it') })
   .meta({ id: 'ResendInvite', examples: [{ userId: '0195d0a0-7c11-7000-8000-000000000005' }] })
 export type ResendInvite = z.output<typeof ResendInvite>
 
@@ -121,16 +124,13 @@ export const UpdateUser = z
 export type UpdateUser = z.output<typeof UpdateUser>
 
 export const AssignRole = z
-  .strictObject({ roleId: z.uuid().describe('A role of what the user belongs to') })
+  .strictObject({ roleId: Id.describe('A role of what the user belongs to') })
   .meta({ id: 'AssignRole', examples: [{ roleId: '0195d0a0-7c11-7000-8000-000000000003' }] })
 export type AssignRole = z.output<typeof AssignRole>
 
 export const WhichMembership = z.strictObject({
-  orgId: z
-    .uuid()
-    .optional()
-    .describe(
-      'Leave this organization; needed where the caller sees several memberships and none at the partner itself',
-    ),
+  orgId: Id.optional().describe(
+    'Leave this organization; needed where the caller sees several memberships and none at the partner itself',
+  ),
 })
 export type WhichMembership = z.output<typeof WhichMembership>

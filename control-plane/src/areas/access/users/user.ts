@@ -59,6 +59,24 @@ export async function requireOver(db: Db, caller: Caller, memberships: readonly 
   requireWithin(caller, held, 'the user')
 }
 
+/** What an audit row is about. */
+export const aboutUser = ({ id, email }: { id: string; email: string }, { partnerId, orgId }: Place) => ({
+  type: 'user',
+  id,
+  name: email,
+  partnerId,
+  ...(orgId !== null && { orgId }),
+})
+
+/** What a change was, as its audit row tells. */
+export const changesOf = (
+  user: { name: string; status: string },
+  { name, status }: { name?: string | undefined; status?: string | undefined },
+) => ({
+  ...(name !== undefined && { name: { from: user.name, to: name } }),
+  ...(status !== undefined && { status: { from: user.status, to: status } }),
+})
+
 /** @throws ApiError 403 when a user asks for it about themselves, be it by an API key of theirs */
 export function requireAnother({ actor }: Pick<Caller, 'actor'>, userId: string, what: string): void {
   if (userBehind(actor) === userId) throw new ApiError('FORBIDDEN', `nobody can ${what}`)

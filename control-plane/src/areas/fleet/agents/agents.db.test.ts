@@ -239,6 +239,27 @@ test.each([
   expect(await usage(key.id)).toBe(0)
 })
 
+test('a device whose answer was lost enrolls again as itself, at the cost of one use, while its key is good', async () => {
+  const key = await make.enrollmentKey(undefined, { maxUsage: 1 })
+  const ofKey = (fill: number) => ({ publicKey: Buffer.alloc(32, fill).toString('base64') })
+  const first = await enroll(key.key, ofKey(1))
+  const again = await Promise.all(Array.from({ length: 4 }, () => enroll(key.key, ofKey(1))))
+  const answers = [first, ...again].map(({ status, body }) => [status, body.deviceId])
+  expect(answers).toEqual(Array(5).fill([201, first.body.deviceId]))
+  expect([await usage(key.id), await deviceCount(key.orgId)]).toEqual([1, 1])
+  expect((await enroll(key.key, ofKey(2))).status).toBe(401)
+  expect((await enroll(key.key, {})).status).toBe(401)
+  const other = await make.enrollmentKey(key)
+  expect((await enroll(other.key, ofKey(1))).body.deviceId).toBe(first.body.deviceId)
+  expect(await usage(other.id)).toBe(1)
+  await t.db.tx((tx) => tx.run`update enrollment_keys set revoked_at = now() where id = ${key.id}`)
+  expect((await enroll(key.key, ofKey(1))).status).toBe(401)
+  await t.db.tx(
+    (tx) => tx.run`update device_presence set last_seen_at = now() where device_id = ${first.body.deviceId}`,
+  )
+  expect((await enroll(other.key, ofKey(1))).status).toBe(409)
+})
+
 test('wrong keys from one address are limited; good ones never are', async () => {
   const key = await make.enrollmentKey(undefined, { maxUsage: null })
   for (let i = 0; i < 20; i++) expect((await enroll(key.key, {}, '10.3.0.1')).status).toBe(201)

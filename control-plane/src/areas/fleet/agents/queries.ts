@@ -16,6 +16,10 @@ export type KeyUse =
 export const useEnrollmentKey = (db: Db, hash: Uint8Array) => db.one<KeyUse>`
   select key_id, partner_id, org_id, site_id, refusal from use_enrollment_key(${hash})`
 
+/** As {@link useEnrollmentKey}, for a device with a key of its own: of one that it made a device of already it counts nothing. */
+export const useEnrollmentKeyOfDevice = (db: Db, hash: Uint8Array, publicKey: Uint8Array) => db.one<KeyUse>`
+  select key_id, partner_id, org_id, site_id, refusal from use_enrollment_key_of_device(${hash}, ${publicKey})`
+
 export const findDeviceLimit = async (db: Db, orgId: string) => {
   const row = await db.one<{ maxDevices: number | null }>`
     select o.max_devices from organizations o where o.id = ${orgId} and ${db.visible('o')}`
@@ -55,6 +59,21 @@ export const insertDevice = (db: Db, device: NewDevice, facts: Enroll) => db.run
     ${facts.osName ?? null}, ${facts.osVersion ?? null}, ${facts.osBuild ?? null}, ${facts.architecture}, ${facts.agentVersion},
     ${facts.deviceRole}, ${facts.isVirtual ?? null}, ${facts.virtualizationPlatform ?? null}, ${device.ip}, ${device.keyId}, now(),
     ${device.tokenSha256}, now(), ${facts.publicKey ?? null})`
+
+/**
+ * The device that has this key in the organization, and whether nobody was ever connected as it. Others who enroll with the key wait from
+ * here on.
+ */
+export const lockDeviceOfKey = (db: Db, orgId: string, publicKey: Uint8Array) =>
+  db.one<{
+    id: string
+    siteId: string
+    isNew: boolean
+  }>`select id, site_id, is_new from device_of_key(${orgId}, ${publicKey})`
+
+/** Beside the token that it was given before: whichever of them is used is its token. */
+export const giveNextToken = (db: Db, id: string, tokenSha256: Uint8Array) => db.run`
+  update devices d set next_token_sha256 = ${tokenSha256}, next_token_at = now() where d.id = ${id} and ${db.visible('d')}`
 
 export const insertPresence = (db: Db, { id, partnerId, orgId }: NewDevice) => db.run`
   insert into device_presence (device_id, partner_id, org_id) values (${id}, ${partnerId}, ${orgId})`

@@ -11,10 +11,13 @@ import {
   insertDevice,
   insertHardware,
   insertPresence,
+  giveNextToken,
   type KeyUse,
+  lockDeviceOfKey,
   lockOrganization,
   type NewDevice,
   useEnrollmentKey,
+  useEnrollmentKeyOfDevice,
 } from './queries.ts'
 import type { Enroll, Enrolled } from './schema.ts'
 
@@ -34,6 +37,8 @@ export async function enroll(ctx: EnrollCtx): Promise<Enrolled> {
   const { body, client, ports } = ctx
   const key = await usableKey(ctx)
   const db = await ctx.establish({ kind: 'tenant', partnerId: key.partnerId, orgs: [key.orgId] })
+  const before = await sameDevice(ctx, db, key)
+  if (before) return before
   await takePlace(ctx, db, key)
   const id = uuid()
   const token = makeDeviceToken(id)
@@ -43,8 +48,32 @@ export async function enroll(ctx: EnrollCtx): Promise<Enrolled> {
   return { ...start(ports), deviceId: id, deviceToken: token, orgId: key.orgId, siteId: key.siteId }
 }
 
+/**
+ * A device that enrolls again with the key that it made, because no answer reached it: it is the one that it was, and gets another token
+ * beside the first. Who was ever connected had its answer; then nobody gets a token on the word of a public key.
+ *
+ * @throws ApiError 409 ALREADY_EXISTS
+ */
+async function sameDevice(ctx: EnrollCtx, db: Db, key: GoodKey): Promise<Enrolled | undefined> {
+  const { publicKey } = ctx.body
+  const known = publicKey && (await lockDeviceOfKey(db, key.orgId, publicKey))
+  if (!known) return undefined
+  if (!known.isNew) throw new ApiError('ALREADY_EXISTS', 'a device with this key is enrolled')
+  const token = makeDeviceToken(known.id)
+  await giveNextToken(db, known.id, tokenHash(token))
+  const { partnerId, orgId, keyId } = key
+  const actor = { type: 'device', id: known.id } as const
+  const details = { siteId: known.siteId, enrollmentKeyId: keyId, again: true }
+  ctx.audited({ actor, type: 'device', id: known.id, name: ctx.body.hostname, partnerId, orgId, details })
+  return { ...start(ctx.ports), deviceId: known.id, deviceToken: token, orgId, siteId: known.siteId }
+}
+
 async function usableKey(ctx: EnrollCtx): Promise<GoodKey> {
-  const key = await useEnrollmentKey(ctx.db, tokenHash(ctx.body.enrollmentKey))
+  const { enrollmentKey, publicKey } = ctx.body
+  const hash = tokenHash(enrollmentKey)
+  const key = await (publicKey
+    ? useEnrollmentKeyOfDevice(ctx.db, hash, publicKey)
+    : useEnrollmentKey(ctx.db, hash))
   if (!key) throw new Error('use_enrollment_key answered no row')
   if (key.refusal === null) return key
   refuse(ctx, key, key.refusal)
@@ -67,13 +96,20 @@ function refuse(ctx: EnrollCtx, key: KeyUse, reason: string) {
 
 /** Holds a place under the limits of organization and partner until the transaction ends. */
 async function takePlace(ctx: EnrollCtx, db: Db, key: GoodKey) {
-  if ((await findDeviceLimit(db, key.orgId)) !== null) {
-    const most = (await lockOrganization(db, key.orgId))?.maxDevices ?? null
-    const devices = most === null ? 0 : await countActiveDevices(db, key.orgId)
-    requireRoom(ctx, key, 'organization', devices, most)
-  }
+  const { devices, most } = await holdPlace(db, key.orgId)
+  requireRoom(ctx, key, 'organization', devices, most)
   const room = await findPartnerRoom(db, key.partnerId)
   if (room) requireRoom(ctx, key, 'partner', room.devices, room.maxDevices)
+}
+
+/**
+ * How many devices an organization has, and how many it may (null: as many as it likes); where it is limited, whoever adds one after this
+ * waits until the transaction ends.
+ */
+export async function holdPlace(db: Db, orgId: string): Promise<{ devices: number; most: number | null }> {
+  if ((await findDeviceLimit(db, orgId)) === null) return { devices: 0, most: null }
+  const most = (await lockOrganization(db, orgId))?.maxDevices ?? null
+  return { devices: most === null ? 0 : await countActiveDevices(db, orgId), most }
 }
 
 function requireRoom(ctx: EnrollCtx, key: GoodKey, whose: string, devices: number, most: number | null) {

@@ -1,6 +1,8 @@
 import { EventEmitter } from 'node:events'
 import { setTimeout as after } from 'node:timers/promises'
 import type { TaskList, WorkerEvents, WorkerPool } from 'graphile-worker'
+import type { Line } from '../../../adapters/line.ts'
+import { serverTimeouts } from '../../../adapters/postgres.ts'
 import { nodePostgres } from '../../../db/node-postgres.ts'
 import type { WorkerDb } from '../../../kernel/db.ts'
 import type { Pipeline } from '../../../pipeline.ts'
@@ -14,7 +16,6 @@ import type { QueueTask, TaskLog } from './task.ts'
 /** Connections of the queue: one listens, the others take jobs and end them, which is a statement each. */
 const connections = 3
 const concurrency = 4
-const statementTimeoutMs = 15_000
 /** The end of a job is written at once, but not waited for. */
 const writtenMs = 25
 /** What ending a pool may take beyond the time that its jobs get, where the database does not answer. */
@@ -23,6 +24,8 @@ const endingMs = 5_000
 export interface JobPoolDeps<Ports> {
   /** of scope `system`; its database is the queue's */
   db: WorkerDb
+  /** what its connections belong to; absent: to nothing */
+  line?: Pick<Line, 'unconnected'>
   ports: Ports
   tasks: readonly QueueTask<Ports>[]
   log: TaskLog
@@ -44,12 +47,20 @@ export interface JobPool {
  * @throws when a newer version's migrations do not let this version work
  */
 export async function openJobPool<Ports>(deps: JobPoolDeps<Ports>): Promise<JobPool> {
-  const { db, log, metrics, pipeline } = deps
+  const { db, line, log, metrics, pipeline } = deps
   const tooNew = await breakingMigration(db)
   if (tooNew !== undefined) throw new Error(`the queue’s migration ${tooNew} is for newer versions alone`)
   const { Logger, Pool, runTaskList } = await import('../../../db/job-library.ts')
   const config = nodePostgres(db.sql, 'svc_worker', 'svc-jobs')
-  const pgPool = new Pool({ ...config, max: connections, statement_timeout: statementTimeoutMs })
+  const { statement, lock, idleInTransaction } = serverTimeouts.work
+  const pgPool = new Pool({
+    ...config,
+    max: connections,
+    statement_timeout: statement,
+    lock_timeout: lock,
+    idle_in_transaction_session_timeout: idleInTransaction,
+    ...(line && { stream: () => line.unconnected() }),
+  })
   const lost = (error: Error) => log.warn({ err: error }, 'the job queue lost a connection; it makes another')
   pgPool.on('error', lost).on('connect', (client) => client.on('error', lost))
 

@@ -1,14 +1,48 @@
 import type { Db } from '../../../../kernel/tenancy.ts'
 
-/** False for an account that was disabled. */
-export const activateAccount = (db: Db, userId: string, at: Date) => db.one<{ activated: boolean }>`
-  select activate_account(${userId}, ${at}) as activated`
+/** What a live link is an invitation to. */
+export interface Invitation {
+  id: string
+  email: string
+  /** as the inviter typed it */
+  name: string
+  partnerId: string
+  orgId: string | null
+  /** of the organization, or else of the partner */
+  tenantName: string
+  /** names of both, which are no password */
+  tenants: string[]
+  /** of a password that is chosen */
+  minLength: number
+  /** whose own password or login is needed; null: a password is chosen with the link */
+  account: string | null
+  /** null: the address has no account */
+  accountStatus: 'active' | 'invited' | 'disabled' | null
+}
 
-/** The organization's name, or else the partner's. */
-export const findTenantName = (
+/** Nothing comes back for a link that is unknown, used, replaced, over, or to what is suspended or gone. */
+export const readInvitation = (db: Db, tokenHash: Buffer, at: Date) => db.one<Invitation>`
+  select * from read_invitation(${tokenHash}, ${at})`
+
+/** What an accepted invitation became: a membership of this user there. */
+export interface Acceptance {
+  invitationId: string
+  userId: string
+  email: string
+  partnerId: string
+  orgId: string | null
+}
+
+/**
+ * Uses the link up, for exactly one of any number of callers; for the others nothing comes back, and nothing may be committed.
+ *
+ * @param by `account`: who has shown that it is theirs; `hash`: of the password that was chosen with the link
+ */
+export const acceptInvitation = (
   db: Db,
-  { partnerId, orgId }: { partnerId: string | null; orgId: string | null },
-) =>
-  db.one<{ name: string }>`
-    select coalesce((select o.name from organizations o where ${db.visible('o')} and o.id = ${orgId}), p.name) as name
-    from partners p where p.id = ${partnerId} and p.partner_id = ${partnerId}`
+  tokenHash: Buffer,
+  by: { account: string } | { hash: string },
+  at: Date,
+) => db.one<Acceptance>`
+  select * from accept_invitation(${tokenHash}, ${'account' in by ? by.account : null}::uuid,
+    ${'hash' in by ? by.hash : null}::text, ${at})`

@@ -14,9 +14,9 @@ export default [
     run: previewInvite,
   }),
   route('POST /auth/accept-invite', {
-    summary: 'Choose a password by the link of an invitation, and be logged in',
+    summary: 'Accept an invitation by its link: with a new password, the account’s own, or its login',
     can: 'public',
-    limit: 'invite-link',
+    limit: ['invite-link', 'login-address'],
     audit: 'user.invite.accept',
     body: AcceptInvite,
     returns: LoginAnswer,

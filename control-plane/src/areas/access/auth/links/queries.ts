@@ -1,8 +1,8 @@
 import type { Db } from '../../../../kernel/tenancy.ts'
 import type { Holder } from '../session/queries.ts'
 
-/** What a mailed link is for. Each user has at most one live link of each. */
-export type LinkPurpose = 'invite' | 'reset_password'
+/** What a link is for that is mailed to an account. Each has at most one live link of each. */
+export type LinkPurpose = 'reset_password'
 
 /** Whose a link is. `partnerId` and `orgId`: the first usable tenant of theirs. */
 export interface LinkHolder extends Holder {

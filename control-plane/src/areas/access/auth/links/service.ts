@@ -10,7 +10,7 @@ import { issueUserToken, type LinkHolder, type LinkPurpose, readUserToken, useUs
 const hourMs = 3_600_000
 
 /** Where a link leads, below PUBLIC_URL, and how long it lives (decisions "Numbers"; interface §Limits). */
-const links: Record<LinkPurpose, { path: string; lifeMs: number }> = {
+const links: Record<LinkPurpose | 'invite', { path: string; lifeMs: number }> = {
   invite: { path: '/accept-invite', lifeMs: 7 * 24 * hourMs },
   reset_password: { path: '/reset-password', lifeMs: hourMs },
 }
@@ -23,19 +23,30 @@ interface AnyCtx {
   ports: { clock: Clock; config: Pick<Config, 'publicUrl'> }
 }
 
+/** A link that leads somewhere once the hash of its token is kept. */
+export interface NewLink {
+  link: string
+  hash: Buffer
+  until: Date
+}
+
+export function newLink({ ports }: Pick<AnyCtx, 'ports'>, purpose: keyof typeof links): NewLink {
+  const { path, lifeMs } = links[purpose]
+  const until = new Date(ports.clock.now().getTime() + lifeMs)
+  const token = newToken('svcl')
+  // In the fragment: no server, proxy or Referer header ever sees it. The host is configured, never the request's.
+  return { link: `${ports.config.publicUrl}${path}#token=${token}`, hash: tokenHash(token), until }
+}
+
 /** A fresh link. The one of this purpose that the user had before is void with the commit. */
 export async function issueLink(
   { db, ports }: AnyCtx,
   userId: string,
   purpose: LinkPurpose,
 ): Promise<{ link: string; until: Date }> {
-  const { path, lifeMs } = links[purpose]
-  const at = ports.clock.now()
-  const until = new Date(at.getTime() + lifeMs)
-  const token = newToken('svcl')
-  await issueUserToken(db, userId, purpose, tokenHash(token), at, until)
-  // In the fragment: no server, proxy or Referer header ever sees it. The host is configured, never the request's.
-  return { link: `${ports.config.publicUrl}${path}#token=${token}`, until }
+  const { link, hash, until } = newLink({ ports }, purpose)
+  await issueUserToken(db, userId, purpose, hash, ports.clock.now(), until)
+  return { link, until }
 }
 
 /** Whose a link is; it stays good. @throws ApiError 400 LINK_INVALID, the same for unknown, used and expired */

@@ -3,7 +3,7 @@ import { ApiError } from '../../../../kernel/errors.ts'
 import { findSecurity } from '../password/service.ts'
 import { renewLogin } from '../session/renew.ts'
 import type { TokenPair } from '../session/schema.ts'
-import { requireUser } from '../session/service.ts'
+import { requireOwner, requireUser } from '../session/service.ts'
 import { type Proof, proofForUser, useProof } from './proof.ts'
 import { disableSecondFactor, findSecondFactor } from './queries.ts'
 import type { DisableMfa } from './schema.ts'
@@ -13,7 +13,7 @@ type DisableCtx = Ctx<Record<string, never>, unknown, DisableMfa>
 
 /** Before the transaction. @throws ApiError 409 where there is no factor, 403 where one is demanded, 401 for a wrong code, 429 */
 export async function checkDisabling(ctx: DisableCtx): Promise<Proof> {
-  const user = requireUser(ctx)
+  const user = await requireOwner(ctx)
   const factor = await findSecondFactor(ctx.db, user.id)
   if (!factor?.mfaMethod) throw noFactor('none')
   await requireOptional(ctx, user.id)

@@ -32,6 +32,45 @@ test('a code completes the login: tokens that say mfa, cookies, one audit row', 
   ])
 })
 
+test('a password that is changed while it is checked opens no question for the code either', async () => {
+  const who = await account({ totp: true })
+  const other = await t.owner.reserve()
+  await other`begin`
+  await other`select set_config('app.scope', '"system"', true), svc.end_sessions(${who.userId}, 'password reset', now())`
+  const waiting = logIn(who)
+  await expect
+    .poll(
+      () =>
+        t.owner`select from pg_stat_activity
+          where datname = current_database() and wait_event_type = 'Lock' and query like '%open_challenge%'`,
+    )
+    .toHaveLength(1)
+  await other`commit`
+  other.release()
+  const answer = await waiting
+  expect([answer.status, answer.body.error.code]).toEqual([401, 'INVALID_CREDENTIALS'])
+  expect((await logIn(who)).body.mfaRequired).toBe(true)
+})
+
+test.each([
+  [
+    'is suspended',
+    (who: Account) => t.owner`update svc.partners set status = 'suspended' where id = ${who.partnerId}`,
+  ],
+  ['is left', (who: Account) => t.owner`delete from svc.partner_memberships where user_id = ${who.userId}`],
+])('a login whose tenant %s before the code comes is none, and no row of the platform’s', async (_, end) => {
+  const who = await account({ totp: true })
+  const tempToken = await challenge(who)
+  await end(who)
+  const answer = await verify({ tempToken, code: await code(who) })
+  expect([answer.status, answer.body.error.code]).toEqual([401, 'INVALID_CREDENTIALS'])
+  expect(answer.headers['set-cookie']).toBeUndefined()
+  expect(await t.owner`select from svc.refresh_families where user_id = ${who.userId}`).toHaveLength(0)
+  expect(await auditOf(who.userId, 'user.login')).toMatchObject([
+    { result: 'failure', details: { reason: 'no usable tenant' } },
+  ])
+})
+
 test('ten parallel logins with one code: exactly one gets in', async () => {
   const who = await account({ totp: true })
   const tempTokens = await Promise.all(Array.from({ length: 10 }, () => challenge(who)))

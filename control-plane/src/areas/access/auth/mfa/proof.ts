@@ -1,7 +1,7 @@
-import type { SecretPlace } from '../../../../adapters/secrets.ts'
+import { SecretError, type SecretPlace } from '../../../../adapters/secrets.ts'
 import type { Ports } from '../../../../kernel/ports.ts'
 import type { Db } from '../../../../kernel/tenancy.ts'
-import { codeHash, ownerOf, sameHash } from '../phone/codes.ts'
+import { fittingHash, ownerOf } from '../phone/codes.ts'
 import { usePhoneCode } from '../phone/queries.ts'
 import { tryCode } from '../phone/verify.ts'
 import { type Challenged, type SecondFactor, useRecoveryCode, useTotpStep } from './queries.ts'
@@ -18,7 +18,10 @@ export const totpPlace = (userId: string): SecretPlace => ({
   org: null,
 })
 
-/** The time step of a code under a sealed secret, or undefined when it is wrong. */
+/**
+ * The time step of a code under a sealed secret, or undefined when it is wrong. A secret that does not open fits no code: the operator
+ * is told by whoever opens it, and the user has recovery codes.
+ */
 export async function stepOf(
   { secrets, totp }: Ports,
   userId: string,
@@ -26,7 +29,12 @@ export async function stepOf(
   code: string,
 ): Promise<number | undefined> {
   if (!sealed) return undefined
-  return totp.stepOf(secrets.open(sealed, totpPlace(userId)).toString(), code)
+  try {
+    return await totp.stepOf(secrets.open(sealed, totpPlace(userId)).toString(), code)
+  } catch (error) {
+    if (error instanceof SecretError) return undefined
+    throw error
+  }
 }
 
 /**
@@ -42,8 +50,9 @@ export async function proofForLogin(
   if (isRecoveryCode(code)) return { recoveryHash: recoveryCodeHash(id, code) }
   const step = await stepOf(ports, id, totpSecret, code)
   if (step !== undefined) return { step }
-  const sent = codeHash(ports.secrets, ownerOf.login(challenge), code)
-  return smsCodeHash && sameHash(sent, smsCodeHash) ? { loginCode: true } : undefined
+  if (!smsCodeHash) return undefined
+  const sent = fittingHash(ports.secrets, ownerOf.login(challenge), { code, stored: smsCodeHash })
+  return sent && { loginCode: true }
 }
 
 /** What a user who is logged in proves the factor in force with; a text message is one to the number in force. */

@@ -1,18 +1,24 @@
 import type { Db } from '../../../../kernel/tenancy.ts'
-import { type Holder, isDone } from '../session/queries.ts'
+import { type Holder, isDone, type PasswordHome } from '../session/queries.ts'
 
-export interface Challenged extends Holder {
+export interface Challenged extends Holder, PasswordHome {
   status: 'active' | 'invited' | 'disabled'
   mfaMethod: 'totp' | 'sms' | null
   totpSecret: Buffer | null
   /** of the code that was sent for this login, while it lives */
   smsCodeHash: Buffer | null
   platformAdmin: boolean
+  /** the login came through this provider; null: by password */
+  ssoProviderId: string | null
+  /** of the link of an invitation that the code accepts too */
+  inviteHash: Buffer | null
 }
 
 /** Counts an attempt. Nothing comes back for a challenge that is unknown, over, or has had `most` attempts. */
 export const tryChallenge = (db: Db, tokenHash: Buffer, at: Date, most: number) => db.one<Challenged>`
-  select * from try_mfa_challenge(${tokenHash}, ${at}, ${most})`
+  select a.id, a.email, a.name, a.avatar_url, a.status, a.mfa_method, a.totp_secret, a.sms_code_hash, a.auth_epoch, a.platform_admin,
+    h.partner_id, h.org_id, h.demanded_by, h.sso_provider_id, a.invite_hash
+  from try_mfa_challenge(${tokenHash}, ${at}, ${most}) a, challenge_home(${tokenHash}, a.id) h`
 
 /** True for exactly one of any number of callers. */
 export const closeChallenge = (db: Db, tokenHash: Buffer) =>

@@ -1,7 +1,7 @@
 import { requireFreshMfa } from '../../../../kernel/access.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
-import { requireUser } from '../session/service.ts'
+import { requireOwner, requireUser } from '../session/service.ts'
 import { type Proof, proofForUser, useProof } from './proof.ts'
 import { findSecondFactor, replaceRecoveryCodes } from './queries.ts'
 import { makeRecoveryCodes, recoveryCodeHash } from './recovery-codes.ts'
@@ -16,7 +16,7 @@ type RotateCtx = Ctx<Record<string, never>, unknown, RotateRecoveryCodes>
  * @throws ApiError 409 where there is no factor, 403 MFA_REQUIRED without a code and with no fresh factor, 401, 429
  */
 export async function checkRotation(ctx: RotateCtx): Promise<Proof | undefined> {
-  const user = requireUser(ctx)
+  const user = await requireOwner(ctx)
   const factor = await findSecondFactor(ctx.db, user.id)
   if (!factor?.mfaMethod) throw noFactor()
   const code = ctx.body?.code

@@ -40,6 +40,7 @@ export default [
   route('POST /auth/mfa/verify', {
     summary: 'Complete a login (with tempToken), confirm a set-up, or prove the second factor again',
     can: 'public',
+    reserved: true,
     mfaExempt: true,
     audit: 'user.login',
     idempotent: false,

@@ -64,8 +64,9 @@ export async function renewSession(ctx: AnyCtx): Promise<{ accessToken: string; 
     sessionId,
     authEpoch,
     mfa: true,
-    amr: methodsOf(true),
+    amr: methodsOf(true, caller.sso),
     membership,
+    sso: caller.sso,
   })
   return { accessToken: issued.accessToken, expiresInSeconds: issued.expiresInSeconds }
 }

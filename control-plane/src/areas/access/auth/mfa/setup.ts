@@ -1,10 +1,10 @@
 import { toDataURL } from 'qrcode'
-import type { SecretPlace } from '../../../../adapters/secrets.ts'
+import { SecretError, type SecretPlace } from '../../../../adapters/secrets.ts'
 import { requireFreshMfa } from '../../../../kernel/access.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
 import { renewLogin } from '../session/renew.ts'
-import { requireUser } from '../session/service.ts'
+import { requireOwner, requireUser } from '../session/service.ts'
 import { stepOf, totpPlace } from './proof.ts'
 import { beginSetup, confirmSetup, findPendingSetup, findSecondFactor, type PendingSetup } from './queries.ts'
 import { makeRecoveryCodes, recoveryCodeHash } from './recovery-codes.ts'
@@ -28,7 +28,7 @@ const codesPlace = (userId: string): SecretPlace => ({
  */
 export async function beginMfaSetup(ctx: Ctx<unknown>): Promise<MfaSetup> {
   const { db, ports, caller } = ctx
-  const { id, email } = requireUser(ctx)
+  const { id, email } = await requireOwner(ctx)
   const now = ports.clock.now()
   const existing = await findSecondFactor(db, id)
   if (existing?.mfaMethod) requireFreshMfa(caller, now)
@@ -74,12 +74,11 @@ export async function checkSetupCode(ctx: Ctx<unknown, unknown, { code: string }
 
 /** The pending secret is the user's from now on; other logins end, and this one goes on with a new pair. Shows the recovery codes again: those of the set-up, not new ones. */
 export async function confirmMfaSetup(ctx: Ctx<unknown>, { setup, step }: Fitting) {
-  const user = requireUser(ctx)
+  // Since it was begun the account may have come to belong elsewhere, too.
+  const user = await requireOwner(ctx)
+  const recoveryCodes = codesOf(ctx, user.id, setup)
   const confirmed = await confirmSetup(ctx.db, user.id, setup, step, ctx.ports.clock.now())
   if (!confirmed) throw nothingPending()
-  const recoveryCodes = JSON.parse(
-    ctx.ports.secrets.open(setup.recoveryCodes, codesPlace(user.id)).toString(),
-  ) as string[]
   ctx.audited({
     action: 'auth.mfa.setup',
     type: 'user',
@@ -89,6 +88,16 @@ export async function confirmMfaSetup(ctx: Ctx<unknown>, { setup, step }: Fittin
   })
   await tellOwner(ctx, 'An authenticator is asked for at each login from now on')
   return { ...(await renewLogin(ctx, { reason: 'second factor', secondFactor: true })), recoveryCodes }
+}
+
+/** Codes that do not open are as good as none: the operator is told, and the user begins anew. */
+function codesOf({ ports }: Pick<Ctx, 'ports'>, userId: string, setup: PendingSetup): string[] {
+  try {
+    return JSON.parse(ports.secrets.open(setup.recoveryCodes, codesPlace(userId)).toString()) as string[]
+  } catch (error) {
+    if (error instanceof SecretError) throw nothingPending()
+    throw error
+  }
 }
 
 const nothingPending = () =>

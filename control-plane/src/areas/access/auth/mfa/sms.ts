@@ -4,7 +4,7 @@ import { requireSmsAllowed } from '../phone/login.ts'
 import { enableSmsFactor } from '../phone/queries.ts'
 import { requireSms } from '../phone/send.ts'
 import { renewLogin } from '../session/renew.ts'
-import { requireUser } from '../session/service.ts'
+import { requireOwner } from '../session/service.ts'
 import { findSecondFactor } from './queries.ts'
 import { makeRecoveryCodes, recoveryCodeHash } from './recovery-codes.ts'
 import type { EnabledMfa } from './schema.ts'
@@ -18,7 +18,7 @@ import { tellOwner } from './service.ts'
  */
 export async function enableSms(ctx: Ctx<unknown>): Promise<EnabledMfa> {
   const { db, ports } = ctx
-  const user = requireUser(ctx)
+  const user = await requireOwner(ctx)
   requireSms(ctx)
   await requireSmsAllowed(ctx, user.id)
   const recoveryCodes = makeRecoveryCodes()

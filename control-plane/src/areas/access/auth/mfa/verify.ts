@@ -1,7 +1,14 @@
 import { tokenHash } from '@svc/proto'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
-import { requireUser, startSession } from '../session/service.ts'
+import {
+  acceptAwaited,
+  answerWithoutLogin,
+  demandsSso,
+  homeAfter,
+  noteAcceptance,
+} from '../invite/acceptance.ts'
+import { requireUser, ssoRequired, startSession } from '../session/service.ts'
 import { type Proof, proofForLogin, proofForUser, useProof } from './proof.ts'
 import { type Challenged, closeChallenge, findSecondFactor, tryChallenge } from './queries.ts'
 import type { VerifiedMfa, VerifyMfa } from './schema.ts'
@@ -68,8 +75,24 @@ async function completeLogin(
 ): Promise<VerifiedMfa> {
   const fresh = (await useProof(ctx.db, account.id, proof)) && (await closeChallenge(ctx.db, challenge))
   if (!fresh) throw refuseCode(ctx, 'user.login', account, 'used or unknown second factor')
-  const pair = await startSession(ctx, account, true)
-  if (!pair) throw new ApiError('INVALID_CREDENTIALS', 'the account cannot log in')
+  // Five minutes are long enough to be removed in, or for a tenant to be suspended.
+  const accepted = account.inviteHash && (await acceptAwaited(ctx, account, account.inviteHash))
+  if (accepted && account.ssoProviderId === null && (await demandsSso(ctx, account)))
+    return answerWithoutLogin(ctx, account, accepted)
+  const holder = accepted ? { ...account, ...homeAfter(account, accepted) } : account
+  const { ssoProviderId: providerId } = account
+  const belongs = holder.partnerId !== null || (account.platformAdmin && providerId === null)
+  if (holder.partnerId === null && account.demandedBy !== null) {
+    refuseCode(ctx, 'user.login', account, 'single sign-on demanded')
+    throw ssoRequired(ctx, account.demandedBy)
+  }
+  const sso = providerId === null ? undefined : { providerId, mfa: false, mfaAt: null }
+  const pair = belongs && (await startSession(ctx, holder, true, sso))
+  if (!pair) {
+    refuseCode(ctx, 'user.login', account, belongs ? 'account not active' : 'no usable tenant')
+    throw new ApiError('INVALID_CREDENTIALS', 'the account cannot log in')
+  }
+  if (accepted) noteAcceptance(ctx, account, accepted)
   const { id, email, name, avatarUrl } = account
   return { mfaRequired: false, user: { id, email, name, avatarUrl }, ...pair }
 }

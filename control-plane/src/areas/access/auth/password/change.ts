@@ -4,7 +4,7 @@ import { queueMail } from '../../../../engines/mail/queue.ts'
 import { findOwnAccount } from '../session/queries.ts'
 import { renewLogin } from '../session/renew.ts'
 import type { TokenPair } from '../session/schema.ts'
-import { requireUser } from '../session/service.ts'
+import { requireOwner, requirePasswordHome, requireUser } from '../session/service.ts'
 import { changePasswordHash } from './queries.ts'
 import type { ChangePassword } from './schema.ts'
 import { confirmPassword, hashChosen } from './service.ts'
@@ -17,9 +17,14 @@ export interface Hashes {
   hash: string
 }
 
-/** Before the transaction. @throws ApiError 401, 429, 400 WEAK_PASSWORD, 409 for an account without a password */
+/**
+ * Before the transaction.
+ *
+ * @throws ApiError 401, 429, 400 WEAK_PASSWORD, 403 SSO_REQUIRED where a password opens nothing, 409 for an account without one
+ */
 export async function checkChange(ctx: ChangeCtx): Promise<Hashes> {
-  const { id } = requireUser(ctx)
+  const { id } = await requireOwner(ctx)
+  await requirePasswordHome(ctx, id)
   const checked = await confirmPassword(ctx, ctx.body.currentPassword, 'user.password.change')
   if (checked === null) throw new ApiError('CONFLICT', 'the account has no password to change')
   const account = await findOwnAccount(ctx.db, id)

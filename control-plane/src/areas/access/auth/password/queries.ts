@@ -20,7 +20,12 @@ export interface Security {
 export const findSecurity = (db: Db, userId: string) => db.one<Security>`
   select * from security_of(${userId})`
 
-/** For the job alone, in scope `system`: who may get a link for a new password. */
+/**
+ * For the job alone, in scope `system`: who may get a link for a new password. Also a member of an organization who
+ * never had one, since its identity provider may be gone; nobody who belongs only to what demands single sign-on.
+ */
 export const findForgetful = (db: Db, email: string) => db.one<{ id: string; name: string; email: string }>`
-  select u.id, u.name, u.email from users u
-  where u.email = ${email} and u.status = 'active' and u.password_hash is not null`
+  select u.id, u.name, u.email from users u, password_home(u.id) h
+  where u.email = ${email} and u.status = 'active' and h.demanded_by is null
+    and (u.password_hash is not null
+      or exists (select from organization_memberships m where ${db.visible('m')} and m.user_id = u.id))`

@@ -2,7 +2,7 @@ import type { Ctx } from '../../../../kernel/context.ts'
 import { queueMail } from '../../../../engines/mail/queue.ts'
 import { type LinkHolder, setPassword } from '../links/queries.ts'
 import { invalidLink, readLink, useLink } from '../links/service.ts'
-import { endSessions } from '../session/queries.ts'
+import { endSessions, findPasswordHome } from '../session/queries.ts'
 import { aboutUser, homeOf } from '../session/service.ts'
 import type { ResetPassword } from './schema.ts'
 import { hashChosen } from './service.ts'
@@ -20,6 +20,8 @@ export async function checkReset(ctx: ResetCtx): Promise<Chosen> {
   const holder = await readLink(ctx, 'reset_password', ctx.body.token)
   // Who was disabled since gets nothing by it, and is told nothing.
   if (holder.status !== 'active') throw invalidLink()
+  // Nor who belongs only to what has come to demand single sign-on.
+  if ((await findPasswordHome(ctx.db, holder.id))?.demandedBy) throw invalidLink()
   return { holder, hash: await hashChosen(ctx, holder, ctx.body.password) }
 }
 

@@ -1,7 +1,7 @@
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
 import { requireUser } from '../session/service.ts'
-import { findPassword, findSecurity } from './queries.ts'
+import { findPassword, findSecurity, type Security } from './queries.ts'
 import { requireGoodPassword } from './policy.ts'
 
 export { findSecurity, type Security } from './queries.ts'
@@ -68,6 +68,16 @@ export async function hashChosen(
   password: string,
 ): Promise<string> {
   const security = await findSecurity(db, owner.id)
+  return hashGood({ ports }, owner, password, security)
+}
+
+/** As {@link hashChosen}, where what the tenants ask for is known. */
+export async function hashGood(
+  { ports }: Pick<Ctx, 'ports'>,
+  owner: { email: string; name?: string },
+  password: string,
+  security: Pick<Security, 'minLength' | 'tenants'> | undefined,
+): Promise<string> {
   const known = [owner.email, owner.name ?? '', ...(security?.tenants ?? [])]
   await requireGoodPassword({ password, known, minLength: security?.minLength })
   return ports.passwords.hash(password)

@@ -14,9 +14,23 @@ export const makeCode = (): string => String(randomInt(1_000_000)).padStart(6, '
  * @param owner whom it was sent for: of a user and number, or of one login
  */
 export const codeHash = (secrets: Secrets, owner: string, code: string): Buffer =>
-  createHmac('sha256', secrets.derive('sms-code')).update(`${owner}:${code}`).digest()
+  hashUnder(secrets.derive('sms-code'), owner, code)
 
-export const sameHash = (one: Uint8Array, other: Uint8Array): boolean =>
+const hashUnder = (key: Buffer, owner: string, code: string) =>
+  createHmac('sha256', key).update(`${owner}:${code}`).digest()
+
+/** The stored one of a code, by whichever master key lives that it was made under; undefined: it is not this code's. */
+export const fittingHash = (
+  secrets: Secrets,
+  owner: string,
+  { code, stored }: { code: string; stored: Uint8Array },
+): Buffer | undefined =>
+  secrets
+    .derivedAll('sms-code')
+    .map((key) => hashUnder(key, owner, code))
+    .find((hash) => sameHash(hash, stored))
+
+const sameHash = (one: Uint8Array, other: Uint8Array): boolean =>
   one.length === other.length && timingSafeEqual(one, other)
 
 export const ownerOf = {

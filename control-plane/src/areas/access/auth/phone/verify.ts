@@ -4,8 +4,8 @@ import { findSecondFactor } from '../mfa/queries.ts'
 import { countTry, refuseCode, tellOwner } from '../mfa/service.ts'
 import { confirmPassword } from '../password/service.ts'
 import { renewLogin } from '../session/renew.ts'
-import { requireUser } from '../session/service.ts'
-import { codeHash, codeLifeMs, makeCode, ownerOf, sameHash, triesPerCode } from './codes.ts'
+import { requireOwner, requireUser } from '../session/service.ts'
+import { codeHash, codeLifeMs, fittingHash, makeCode, ownerOf, triesPerCode } from './codes.ts'
 import { beginPhoneCheck, type SentCode, setPhone, tryPhoneCode, usePhoneCode } from './queries.ts'
 import type { ConfirmedPhone, ConfirmPhone, VerifyPhone } from './schema.ts'
 import { requireSms, type Sending } from './send.ts'
@@ -21,7 +21,7 @@ type ConfirmCtx = Ctx<Record<string, never>, unknown, ConfirmPhone>
  */
 export async function checkNumber(ctx: VerifyCtx): Promise<void> {
   const { db, ports, body, caller } = ctx
-  const { id } = requireUser(ctx)
+  const { id } = await requireOwner(ctx)
   requireSms(ctx, body.phoneNumber)
   const factor = await findSecondFactor(db, id)
   const known = factor?.phoneVerified && factor.phoneNumber === body.phoneNumber
@@ -49,7 +49,8 @@ export async function beginVerification(ctx: VerifyCtx): Promise<Sending> {
 /** Before the transaction, so that tries stay counted whatever comes. @throws ApiError 401 for a code that does not fit, 429 */
 export async function checkPhoneCode(ctx: ConfirmCtx): Promise<SentCode> {
   const { db, ports, body } = ctx
-  const user = requireUser(ctx)
+  // Since it was sent the account may have come to belong elsewhere, too.
+  const user = await requireOwner(ctx)
   await countTry(ctx, user.id)
   const sent = await tryCode(ctx, user.id, body.code)
   if (!sent || (body.phoneNumber !== undefined && body.phoneNumber !== sent.phoneNumber))
@@ -69,8 +70,8 @@ export async function tryCode(
 ): Promise<SentCode | undefined> {
   const sent = await tryPhoneCode(db, userId, ports.clock.now(), triesPerCode)
   if (!sent) return undefined
-  const hash = codeHash(ports.secrets, ownerOf.phone(userId, sent.phoneNumber), code)
-  return sameHash(hash, sent.codeHash) ? sent : undefined
+  const owner = ownerOf.phone(userId, sent.phoneNumber)
+  return fittingHash(ports.secrets, owner, { code, stored: sent.codeHash }) && sent
 }
 
 /** The number is the user's from now on. Where text messages are the factor in force, that is a change of it. */

@@ -23,9 +23,10 @@ export const insertPartner = (db: Db, partner: { id: string; name: string; slug:
 export const beginAttempt = (db: Db) => db.run`savepoint attempt`
 export const undoAttempt = (db: Db) => db.run`rollback to savepoint attempt`
 
+/** Of who registers the partner: counts before the address is proved, as no other membership does. */
 export const insertAdministrator = (
   db: Db,
   member: { partnerId: string; userId: string; roleId: string; at: Date },
 ) => db.run`
-  insert into partner_memberships (partner_id, user_id, role_id, org_access, created_at)
-  values (${member.partnerId}, ${member.userId}, ${member.roleId}, 'all', ${member.at})`
+  insert into partner_memberships (partner_id, user_id, role_id, org_access, founder, created_at)
+  values (${member.partnerId}, ${member.userId}, ${member.roleId}, 'all', true, ${member.at})`

@@ -67,6 +67,15 @@ test('a known address gets the same answer, and its owner a mail; nothing is cha
   ])
 })
 
+test('whoever registers an address again and again fills no mailbox: the answer is the same', async () => {
+  const who = await account()
+  const answers = []
+  for (let n = 0; n < 5; n++)
+    answers.push(await (n % 2 ? register(who.email) : registerPartner(who.email, `Again ${n}`)))
+  expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201, 201])
+  expect(await outbox.mailsTo(who.email)).toHaveLength(3)
+})
+
 test('what a stranger typed stands in no mail', async () => {
   const email = nextEmail()
   await register(email, { name: 'Win at http://evil.example' })

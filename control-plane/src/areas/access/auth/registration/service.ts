@@ -1,6 +1,7 @@
 import { v7 as uuid } from 'uuid'
 import { queueMail } from '../../../../engines/mail/queue.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
+import { withinLimit } from '../../../../kernel/limits.ts'
 import { giveBuiltInRoles } from '../../roles/built-in/service.ts'
 import { requireGoodPassword } from '../password/policy.ts'
 import {
@@ -17,15 +18,26 @@ import { slugOf, suffixed } from './slug.ts'
 type Body = Register & Partial<Pick<RegisterPartner, 'companyName'>>
 type RegisterCtx<B = Body> = Ctx<Record<string, never>, unknown, B>
 
+interface Checked {
+  /** of the password */
+  hash: string
+  /** that the address has an account: whoever registers it again and again fills no mailbox */
+  mayRemind: boolean
+}
+
 /** Before the transaction, and for known addresses too: neither the answer nor its time tells of an account. */
-export async function checkRegistration({ ports, body }: RegisterCtx): Promise<string> {
+export async function checkRegistration({ ports, body }: RegisterCtx): Promise<Checked> {
   const { email, name, password, companyName = '' } = body
   await requireGoodPassword({ password, known: [email, name, companyName] })
-  return ports.passwords.hash(password)
+  const mayRemind = await withinLimit(ports.limits.hit('register-account', { email }))
+  return { hash: await ports.passwords.hash(password), mayRemind }
 }
 
 /** An account that belongs to nobody and can only be invited. */
-export async function register(ctx: RegisterCtx<Register>, hash: string): Promise<Registered> {
+export async function register(
+  ctx: RegisterCtx<Register>,
+  { hash, mayRemind }: Checked,
+): Promise<Registered> {
   const account = accountOf(ctx, hash)
   const { id, email, name } = account
   // Whoever asks, with whatever login: the account is no tenant's.
@@ -40,7 +52,7 @@ export async function register(ctx: RegisterCtx<Register>, hash: string): Promis
       details: { partner: false },
     })
   else ctx.audited('none')
-  await tellOwner(ctx, account, fresh)
+  if (fresh || mayRemind) await tellOwner(ctx, account, fresh)
   return { email, name }
 }
 
@@ -48,7 +60,10 @@ export async function register(ctx: RegisterCtx<Register>, hash: string): Promis
  * The partner, its built-in roles and its first administrator, or nothing of it. For a known address the same is done and undone:
  * the time of the answer tells no more than its words.
  */
-export async function registerPartner(ctx: RegisterCtx<RegisterPartner>, hash: string): Promise<Registered> {
+export async function registerPartner(
+  ctx: RegisterCtx<RegisterPartner>,
+  { hash, mayRemind }: Checked,
+): Promise<Registered> {
   const account = accountOf(ctx, hash)
   const { id: userId, email, name } = account
   const fresh = await insertAccount(ctx.db, account)
@@ -63,7 +78,7 @@ export async function registerPartner(ctx: RegisterCtx<RegisterPartner>, hash: s
     await undoAttempt(db)
     ctx.audited('none')
   }
-  await tellOwner(ctx, account, fresh)
+  if (fresh || mayRemind) await tellOwner(ctx, account, fresh)
   return { email, name }
 }
 

@@ -30,6 +30,48 @@ export const openSession = (db: Db, holder: Holder, session: NewSession) => db.o
   select auth_epoch from open_session(${holder.id}, ${holder.authEpoch}, ${holder.partnerId}, ${holder.orgId},
     ${session.familyId}, ${session.tokenHash}, ${session.mfa}, ${session.at}, ${session.idleUntil}, ${session.until})`
 
+/** A login through an identity provider. `mfa`: that one checked a second factor and is trusted for it, at `mfaAt` where it said when. */
+export interface SsoSession {
+  providerId: string
+  mfa: boolean
+  mfaAt: Date | null
+}
+
+/** False when the provider serves no logins any more; then nothing may be committed. */
+export const markSsoSession = (db: Db, familyId: string, { providerId, mfa, mfaAt }: SsoSession) =>
+  isDone(db.one`select mark_sso_session(${familyId}, ${providerId}, ${mfa}, ${mfaAt}) as done`)
+
+/** Nothing comes back for a login by password. */
+export const findSsoOfSession = (db: Db, familyId: string) => db.one<Pick<SsoSession, 'providerId' | 'mfa'>>`
+  select * from sso_of_session(${familyId})`
+
+/** False when the organization demands single sign-on; else it does not begin to before the commit. */
+export const holdPasswordLogin = (db: Db, orgId: string) =>
+  isDone(db.one`select hold_password_login(${orgId}) as done`)
+
+/** What a login by password is for. `demandedBy`: an organization that demands single sign-on, where nothing else is left. */
+export interface PasswordHome {
+  partnerId: string | null
+  orgId: string | null
+  demandedBy: string | null
+}
+
+export const findPasswordHome = (db: Db, userId: string) => db.one<PasswordHome>`
+  select * from password_home(${userId})`
+
+/** Is there nothing else that the account belongs to, be it suspended or not accepted yet? */
+export const isOfOrganizationAlone = (db: Db, userId: string, orgId: string) =>
+  isDone(db.one`select is_of_organization_alone(${userId}, ${orgId}) as done`)
+
+/** The logins for one membership end; those for others go on. */
+export const endMembershipSessions = (
+  db: Db,
+  userId: string,
+  { partnerId, orgId }: { partnerId: string; orgId: string },
+  reason: string,
+  at: Date,
+) => db.one`select end_membership_sessions(${userId}, ${partnerId}, ${orgId}, ${reason}, ${at})`
+
 /** What became of a presented refresh token; the columns are those of the function of this name. */
 export interface Rotation {
   outcome: 'rotate' | 'retried' | 'raced' | 'reused' | 'dead'

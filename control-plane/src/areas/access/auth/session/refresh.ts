@@ -2,7 +2,7 @@ import { tokenHash } from '@svc/proto'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
 import { csrfCookie, isSameOrigin, mayUseCookie, refreshCookieOf, setRefreshCookie } from './cookies.ts'
-import { type Rotation, storeSuccessor, useRefreshToken } from './queries.ts'
+import { findSsoOfSession, type Rotation, storeSuccessor, useRefreshToken } from './queries.ts'
 import { openAnswer, sealAnswer } from './retry.ts'
 import type { Refresh, TokenPair } from './schema.ts'
 import { aboutUser, idleEnd, membershipOf, methodsOf, newToken, secondsUntil } from './service.ts'
@@ -97,13 +97,15 @@ async function succeed(
   at: Date,
 ): Promise<Refreshed> {
   const refreshToken = newToken('svcr')
+  const sso = rotation.orgId === null ? undefined : await findSsoOfSession(db, rotation.familyId)
   const { accessToken, expiresInSeconds } = await ports.tokens.issue({
     userId: rotation.userId,
     sessionId: rotation.familyId,
     authEpoch: rotation.authEpoch,
     mfa: rotation.mfa,
-    amr: methodsOf(rotation.mfa),
+    amr: methodsOf(rotation.mfa, sso),
     membership: membershipOf(rotation),
+    sso,
   })
   const pair = { accessToken, refreshToken, expiresInSeconds }
   const idleUntil = idleEnd(at, rotation.until)

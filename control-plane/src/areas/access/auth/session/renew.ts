@@ -29,8 +29,9 @@ export async function renewLogin(
     sessionId,
     authEpoch: renewed.authEpoch,
     mfa: renewed.mfa,
-    amr: methodsOf(renewed.mfa),
+    amr: methodsOf(renewed.mfa, caller.sso),
     membership: caller.membership ?? null,
+    sso: caller.sso,
   })
   ctx.after(() => ports.callers.changed(id))
   setRefreshCookie(ctx, refreshToken, secondsUntil(renewed.idleUntil, at))

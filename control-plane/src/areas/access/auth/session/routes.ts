@@ -7,6 +7,7 @@ export default [
   route('POST /auth/refresh', {
     summary: 'Rotate the token pair; the token comes in the body or in the cookie',
     can: 'public',
+    reserved: true,
     limit: 'refresh',
     audit: { none: 'continues a login that was audited; reuse of a rotated-out token is audited as refused' },
     // Repeats are answered by the rotation itself, for 30 s and from a sealed copy.
@@ -19,6 +20,7 @@ export default [
   route('POST /auth/logout', {
     summary: 'Revoke all tokens of the user and clear the cookies',
     can: 'signed-in',
+    reserved: true,
     mfaExempt: true,
     audit: 'user.logout',
     idempotent: false,

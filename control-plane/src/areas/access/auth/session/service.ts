@@ -2,12 +2,26 @@ import { randomBytes } from 'node:crypto'
 import { tokenHash } from '@svc/proto'
 import { v7 as uuid } from 'uuid'
 import type { AccessClaims } from '../../../../adapters/tokens.ts'
-import type { Ctx } from '../../../../kernel/context.ts'
+import type { Ctx, SsoLogin } from '../../../../kernel/context.ts'
 import { ApiError } from '../../../../kernel/errors.ts'
 import type { Scope } from '../../../../kernel/tenancy.ts'
 import { clearRefreshCookie, setRefreshCookie } from './cookies.ts'
-import { endSessions, findOwnAccount, type Holder, openSession } from './queries.ts'
+import {
+  endMembershipSessions,
+  endSessions,
+  findOwnAccount,
+  findPasswordHome,
+  type Holder,
+  holdPasswordLogin,
+  isOfOrganizationAlone,
+  markSsoSession,
+  openSession,
+  type PasswordHome,
+  type SsoSession,
+} from './queries.ts'
 import type { Me, TokenPair } from './schema.ts'
+
+export type { Holder, SsoSession } from './queries.ts'
 
 const dayMs = 86_400_000
 /** A session that nobody uses, and one that is used all the time. */
@@ -33,8 +47,11 @@ export function membershipOf({ partnerId, orgId }: Home): AccessClaims['membersh
   return orgId === null ? { kind: 'partner', id: partnerId } : { kind: 'organization', id: orgId, partnerId }
 }
 
-/** RFC 8176. */
-export const methodsOf = (mfa: boolean): string[] => (mfa ? ['pwd', 'otp', 'mfa'] : ['pwd'])
+/** RFC 8176; `sso`, which is none of its words: an identity provider knows how. */
+export function methodsOf(mfa: boolean, sso?: SsoLogin): string[] {
+  if (sso) return mfa ? ['sso', 'mfa'] : ['sso']
+  return mfa ? ['pwd', 'otp', 'mfa'] : ['pwd']
+}
 
 function scopeOf({ partnerId, orgId }: Home): Scope {
   if (partnerId === null) return { kind: 'system' }
@@ -57,12 +74,15 @@ export const aboutUser = ({ id, email, partnerId, orgId }: Pick<Holder, 'id' | '
  * A login is complete: opens the session, sets the cookies, audits it as the user's own act.
  *
  * @param mfa a second factor was checked in this login
- * @returns undefined when the account was disabled or logged out since it was looked up
+ * @param sso absent: it came by password
+ * @returns undefined when the account was disabled or logged out since it was looked up, or its provider was
+ * @throws ApiError 403 SSO_REQUIRED for a password where the organization takes none
  */
 export async function startSession(
   ctx: Ctx<unknown>,
   holder: Holder,
   mfa: boolean,
+  sso?: SsoSession,
 ): Promise<TokenPair | undefined> {
   const { ports } = ctx
   const at = ports.clock.now()
@@ -72,20 +92,50 @@ export async function startSession(
   const idleUntil = idleEnd(at, until)
   const session = { familyId, tokenHash: tokenHash(refreshToken), mfa, at, idleUntil, until }
   if (!(await openSession(ctx.db, holder, session))) return undefined
+  if (sso && !(await markSsoSession(ctx.db, familyId, sso))) return undefined
+  if (!sso && holder.orgId !== null) await requirePasswordLogin(ctx, holder.orgId)
   const { accessToken, expiresInSeconds } = await ports.tokens.issue({
     userId: holder.id,
     sessionId: familyId,
     authEpoch: holder.authEpoch,
     mfa,
-    amr: methodsOf(mfa),
+    amr: methodsOf(mfa, sso),
     membership: membershipOf(holder),
+    ...(sso && { sso: { providerId: sso.providerId, mfa: sso.mfa } }),
   })
   await ctx.establish(scopeOf(holder))
   const actor = { type: 'user', id: holder.id, email: holder.email } as const
-  ctx.audited({ ...aboutUser(holder), actor, details: { mfa } })
+  const through = sso && { ssoProviderId: sso.providerId }
+  ctx.audited({ ...aboutUser(holder), actor, details: { mfa, ...through } })
   ctx.after(() => ports.callers.changed(holder.id))
   setRefreshCookie(ctx, refreshToken, secondsUntil(idleUntil, at))
   return { accessToken, refreshToken, expiresInSeconds }
+}
+
+type AnyPorts = Pick<Ctx, 'ports'>
+
+/** The refusal of a password where only the organization's identity provider opens anything. */
+export const ssoRequired = ({ ports }: AnyPorts, orgId: string): ApiError =>
+  new ApiError('SSO_REQUIRED', 'the organization demands single sign-on', {
+    details: [{ orgId, loginUrl: `${ports.config.publicUrl}/api/v1/sso/login/${orgId}` }],
+  })
+
+async function requirePasswordLogin(ctx: Pick<Ctx, 'db'> & AnyPorts, orgId: string): Promise<void> {
+  if (!(await holdPasswordLogin(ctx.db, orgId))) throw ssoRequired(ctx, orgId)
+}
+
+/**
+ * What a login of an account by password would be for.
+ *
+ * @throws ApiError 403 SSO_REQUIRED where all that it belongs to demands single sign-on
+ */
+export async function requirePasswordHome(
+  ctx: Pick<Ctx, 'db'> & AnyPorts,
+  userId: string,
+): Promise<Pick<PasswordHome, 'partnerId' | 'orgId'>> {
+  const home = await findPasswordHome(ctx.db, userId)
+  if (home?.demandedBy) throw ssoRequired(ctx, home.demandedBy)
+  return { partnerId: home?.partnerId ?? null, orgId: home?.orgId ?? null }
 }
 
 /** The person who calls. An API key is nobody's session. @throws ApiError 403 */
@@ -99,10 +149,37 @@ export function requireUser({ caller }: Pick<Ctx, 'caller'>): {
   throw new ApiError('FORBIDDEN', 'only a logged-in user can do this')
 }
 
-/** All tokens of the user die, whatever device they are on (interface §Authentication 6). */
+type Calling = Pick<Ctx, 'db' | 'caller'>
+
+/** May this login do what reaches beyond the tenant that it is for? One through a provider may where the account is nowhere else. */
+async function isOwnersLogin({ db, caller }: Calling, userId: string): Promise<boolean> {
+  if (!caller.sso) return true
+  return caller.membership !== undefined && isOfOrganizationAlone(db, userId, caller.membership.id)
+}
+
+/**
+ * The person who calls, to change the account itself: its factors, password or profile, which it has everywhere. An organization's
+ * identity provider is no proof for that beyond the organization.
+ *
+ * @throws ApiError 403 for an API key, and for a login through a provider where the account belongs to something else as well
+ */
+export async function requireOwner(ctx: Calling): Promise<ReturnType<typeof requireUser>> {
+  const user = requireUser(ctx)
+  if (await isOwnersLogin(ctx, user.id)) return user
+  throw new ApiError('FORBIDDEN', 'the account belongs elsewhere too: log in with its password to change it')
+}
+
+/**
+ * All tokens of the user die, whatever device they are on (interface §Authentication 6); of a login through an organization's
+ * provider, all that are for that organization.
+ */
 export async function logOut(ctx: Ctx<unknown>): Promise<undefined> {
   const { id, email } = requireUser(ctx)
-  await endSessions(ctx.db, id, 'logout', ctx.ports.clock.now())
+  const at = ctx.ports.clock.now()
+  const { membership } = ctx.caller
+  const isTheirs = await isOwnersLogin(ctx, id)
+  if (isTheirs || membership?.kind !== 'organization') await endSessions(ctx.db, id, 'logout', at)
+  else await endMembershipSessions(ctx.db, id, { ...membership, orgId: membership.id }, 'logout', at)
   ctx.audited({ type: 'user', id, name: email })
   ctx.after(() => ctx.ports.callers.changed(id))
   clearRefreshCookie(ctx)

@@ -120,6 +120,25 @@ test('a token that nobody uses is over after seven days', async () => {
   expect((await refresh(usedToken)).status).toBe(200)
 })
 
+test('of one user two hundred logins live: another one ends the oldest', async () => {
+  const [who, other] = [await account(), await account()]
+  const [first, theirs] = [await logInFully(who), await logInFully(other)]
+  await t.owner`insert into svc.refresh_families (id, user_id, partner_id, mfa, auth_epoch, created_at, expires_at)
+    select gen_random_uuid(), ${who.userId}, ${who.partnerId}, false, 1, ${t.clock.now()}::timestamptz + interval '1 second', ${t.clock.now()}::timestamptz + interval '1 day'
+    from generate_series(1, 198)`
+  t.clock.advance(seconds(2))
+  expect((await logIn(who)).status).toBe(200)
+  expect(await isAccepted(who, first.accessToken)).toBe(true)
+  const last = await logInFully(who)
+  expect(await isAccepted(who, last.accessToken)).toBe(true)
+  expect(await isAccepted(who, first.accessToken)).toBe(false)
+  expect((await refresh(first.refreshToken)).status).toBe(401)
+  expect(await isAccepted(other, theirs.accessToken)).toBe(true)
+  const live =
+    await t.owner`select from svc.refresh_families where user_id = ${who.userId} and revoked_at is null`
+  expect(live).toHaveLength(200)
+})
+
 test('a login is over after thirty days, however much it is used', async () => {
   const who = await account()
   let { refreshToken } = await logInFully(who)

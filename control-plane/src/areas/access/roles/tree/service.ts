@@ -3,7 +3,7 @@ import type { Right } from '../../../../kernel/rights.ts'
 import { effectiveRights, type RoleTree } from '../../../../kernel/role-tree.ts'
 import type { Rights } from '../../../../kernel/rights.ts'
 import type { Db } from '../../../../kernel/tenancy.ts'
-import { findAdministrator, findOwner, listTree, lockStanding, type Owner } from './queries.ts'
+import { findAdministrator, findOwner, listRights, listTree, lockStanding, type Owner } from './queries.ts'
 
 export type { Owner } from './queries.ts'
 
@@ -28,6 +28,12 @@ export async function rightsOfRole(db: Db, roleId: string): Promise<Rights> {
   return found ? effectiveRights(found.tree, roleId) : new Set()
 }
 
+/** As {@link rightsOfRole}, of many roles in one go, also of those that went with their organization. */
+export async function rightsOfRoles(db: Db, roleIds: readonly string[]): Promise<Map<string, Rights>> {
+  const rows = await listRights(db, [...new Set(roleIds)])
+  return new Map(rows.map(({ roleId, rights }) => [roleId, new Set(rights as Right[])]))
+}
+
 /**
  * Before anything of who may do what is judged and changed. Such changes within a partner come one after the other, so that two
  * of them cannot together do what neither may: close a circle of parents, raise a role that is being given away, remove each
@@ -42,11 +48,19 @@ export async function beginChange(db: Db): Promise<string> {
 }
 
 /**
- * After a change that took full access from somebody at the partner's own level.
+ * After a change that took full access from somebody at the partner's own level, or before one that takes the membership itself.
  *
+ * @param leaving users who are about to be no members any more, and what a refusal says of them
  * @throws ApiError 409 LAST_ADMINISTRATOR when nobody active is left there who sees all of it and holds everything
  */
-export async function requireAdministrator(db: Db, partnerId: string): Promise<void> {
-  if ((await findAdministrator(db, partnerId))?.remains) return
-  throw new ApiError('LAST_ADMINISTRATOR', 'the partner would be left without an administrator')
+export async function requireAdministrator(
+  db: Db,
+  partnerId: string,
+  { userIds, details }: { userIds: readonly string[]; details: Record<string, unknown>[] } = {
+    userIds: [],
+    details: [],
+  },
+): Promise<void> {
+  if ((await findAdministrator(db, partnerId, userIds))?.remains) return
+  throw new ApiError('LAST_ADMINISTRATOR', 'the partner would be left without an administrator', { details })
 }

@@ -1,7 +1,9 @@
+import { setTimeout as delay } from 'node:timers/promises'
 import { expect, test } from 'vitest'
 import { testApp } from '../../../../../test/harness/app.ts'
 import type { Person } from '../../../../../test/harness/people.ts'
-import { mailsTo } from '../../../../../test/harness/mails.ts'
+import { linkTokenOf, mailsTo } from '../../../../../test/harness/mails.ts'
+import { limits } from '../../../../kernel/limits.ts'
 
 const t = await testApp()
 let count = 0
@@ -54,9 +56,7 @@ test('the role says where to: an organization, with or without limits, by its ow
   expect(mail?.data['link']).toMatch(/^http:\/\/svc\.test\/accept-invite#token=svcl_/)
   const audit = await t.db
     .rows`select action, org_id, details from audit_log where resource_id = ${made.body.id}`
-  expect(audit).toMatchObject([
-    { action: 'user.invite', orgId, details: { roleId: orgRole, newAccount: true } },
-  ])
+  expect(audit).toMatchObject([{ action: 'user.invite', orgId, details: { roleId: orgRole } }])
   expect(JSON.stringify(audit)).not.toContain('svcl_')
   expect((await invite(admin, { email: address(), roleId: orgRole })).body).toMatchObject({
     orgId,
@@ -109,7 +109,7 @@ test('what is foreign, hidden or of another organization is named, and nobody is
   const selected = { email, roleId: partnerRole, orgAccess: 'selected', orgIds: [site.orgId, foreign.orgId] }
   expect((await invite(admin, selected)).body.error.details).toMatchObject([{ id: foreign.orgId }])
   expect((await invite(orgAdmin, { email, roleId: partnerRole, orgAccess: 'all' })).status).toBe(404)
-  expect(await t.db.rows`select id from users where email = ${email}`).toEqual([])
+  expect(await t.owner`select id from svc.invitations where email = ${email}`).toEqual([])
 })
 
 test('nobody invites into a role that gives more than they hold', async () => {
@@ -124,54 +124,55 @@ test('nobody invites into a role that gives more than they hold', async () => {
   expect((await invite(actor, { email: address(), roleId: await t.make.role(site, []) })).status).toBe(201)
 })
 
-test('a known account gets a membership and no mail, keeps its name, and is a member once', async () => {
-  const { orgAdmin, orgRole, partnerId, orgId } = await place()
-  const abroad = await t.people.orgMember(await t.make.org(), { permissions: [] })
-  const body = { email: abroad.email, name: 'Somebody else', roleId: orgRole }
-  const added = await invite(orgAdmin, body)
-  expect(added.body).toMatchObject({
-    id: abroad.userId,
-    status: 'active',
-    inviteEmailSent: false,
-    memberships: [{ orgId }],
-  })
-  expect(added.body.name).not.toBe('Somebody else')
-  expect(await mailsTo(t, abroad.email)).toEqual([])
-  const again = await invite(orgAdmin, body)
-  expect([...codeOf(again), again.body.error.message]).toEqual([
-    409,
-    'ALREADY_EXISTS',
-    'user already exists in this scope',
-  ])
-  const inNew = {
-    ...abroad,
-    token: () => abroad.token({ membership: { kind: 'organization', id: orgId, partnerId } }),
+test('whoever is a member or invited there already is not invited again', async () => {
+  const { site, orgAdmin, orgRole } = await place()
+  const member = await t.people.orgMember(site)
+  const email = address()
+  expect((await invite(orgAdmin, { email, roleId: orgRole })).status).toBe(201)
+  for (const known of [member.email, email]) {
+    const again = await invite(orgAdmin, { email: known, roleId: orgRole })
+    expect([...codeOf(again), again.body.error.message]).toEqual([
+      409,
+      'ALREADY_EXISTS',
+      'user already exists in this scope',
+    ])
   }
-  expect((await t.request('GET /devices', inNew)).status).toBe(200)
-  await t.request(`DELETE /users/${abroad.userId}`, orgAdmin)
-  expect((await invite(orgAdmin, body)).status).toBe(201)
+  await t.request(`DELETE /users/${member.userId}`, orgAdmin)
+  expect((await invite(orgAdmin, { email: member.email, roleId: orgRole })).status).toBe(201)
 })
 
-test('in parallel one of two invitations of an e-mail is made, and one account', async () => {
+test('an address that is longer than addresses are once it is composed is refused by name', async () => {
+  const { admin, partnerRole } = await place()
+  const email = `${'\uFB03'.repeat(20)}@${`${'\uFB03'.repeat(20)}.`.repeat(4)}example` // a ligature of three letters
+  const { status, body } = await invite(admin, { email, roleId: partnerRole, orgAccess: 'all' })
+  expect([status, body.error.details]).toMatchObject([400, [{ in: 'body', field: 'email' }]])
+})
+
+test('invitations by API keys count as their owner’s', async () => {
+  const { admin, partnerId, partnerRole } = await place()
+  const owner = await t.people.partnerAdmin(partnerId)
+  const body = { name: 'Invites', scopes: ['users:invite', 'devices:read'] }
+  const { key } = (await t.request('POST /api-keys', owner, { body })).body
+  const by = async (as: Person | null) => {
+    const invitation = { email: address(), name: 'New', roleId: partnerRole, orgAccess: 'all' }
+    const headers = as ? {} : { 'x-api-key': key }
+    return (await t.request('POST /users/invite', as, { body: invitation, headers })).status
+  }
+  const { points } = limits.invite
+  for (let n = 0; n < points - 2; n++) await t.core.ports.limits.hit('invite', { user: owner.userId })
+  expect([await by(null), await by(owner), await by(null), await by(owner)]).toEqual([201, 201, 429, 429])
+  expect(await by(admin)).toBe(201)
+})
+
+test('in parallel one of several invitations of an e-mail is made', async () => {
   const { orgAdmin, orgRole } = await place()
   const email = address()
   const answers = await Promise.all([1, 2, 3].map(() => invite(orgAdmin, { email, roleId: orgRole })))
   expect(answers.map(({ status }) => status).toSorted((a, b) => a - b)).toEqual([201, 409, 409])
-  expect(await t.db.rows`select id from users where email = ${email}`).toHaveLength(1)
+  expect(await t.owner`select id from svc.invitations where email = ${email}`).toHaveLength(1)
 })
 
-test('who registered an address without proving it does not become a member by its invitation', async () => {
-  const { orgAdmin, orgRole } = await place()
-  const email = address()
-  const { id } = await t.make.user({ email, passwordHash: 'of a stranger' })
-  await t.owner`update svc.users set email_verified_at = null where id = ${id}`
-  const invited = await invite(orgAdmin, { email, roleId: orgRole })
-  expect(invited.body).toMatchObject({ id, status: 'invited', name: 'New', inviteEmailSent: true })
-  const [row] = await t.owner`select password_hash, auth_epoch from svc.users where id = ${id}`
-  expect(row).toEqual({ passwordHash: null, authEpoch: 2 })
-})
-
-test('a fresh link takes the place of the one before, as long as the account waits for it', async () => {
+test('a fresh link takes the place of the one before, as long as it was not accepted', async () => {
   const { orgAdmin, orgRole } = await place()
   const email = address()
   const { id } = (await invite(orgAdmin, { email, roleId: orgRole })).body
@@ -179,16 +180,48 @@ test('a fresh link takes the place of the one before, as long as the account wai
   expect((await resend()).body).toMatchObject({ id, status: 'invited', inviteEmailSent: true })
   const mails = await mailsTo(t, email)
   expect(new Set(mails.map(({ data }) => data['link'])).size).toBe(2)
-  expect(await t.owner`select count(*)::int as n from svc.user_tokens where user_id = ${id}`).toMatchObject([
-    { n: 1 },
-  ])
   const audit = await t.db.rows`select action from audit_log where resource_id = ${id} order by at, id`
   expect(audit).toEqual([{ action: 'user.invite' }, { action: 'user.invite.resend' }])
-  await t.owner`update svc.users set status = 'active' where id = ${id}`
+  const body = { token: await linkTokenOf(t, email), password: 'seven green bottles hanging' }
+  const accepted = await t.request('POST /auth/accept-invite', null, { body })
+  expect(accepted.body.user.id).toBe(id)
   const late = await resend()
   expect([...codeOf(late), late.body.error.details]).toEqual([
     409,
     'CONFLICT',
     [{ from: 'active', to: 'invited' }],
   ])
+})
+
+test('an invitation is made active by its link alone', async () => {
+  const { orgAdmin, orgRole } = await place()
+  const { body } = await invite(orgAdmin, { email: address(), roleId: orgRole })
+  const change = (status: string) => t.request(`PATCH /users/${body.id}`, orgAdmin, { body: { status } })
+  const refused = await change('active')
+  expect([...codeOf(refused), refused.body.error.details]).toEqual([
+    409,
+    'CONFLICT',
+    [{ from: 'invited', to: 'active' }],
+  ])
+  const resent = await t.request('POST /users/resend-invite', orgAdmin, { body: { userId: body.id } })
+  expect(resent.body.inviteEmailSent).toBe(true)
+  expect((await change('disabled')).body.status).toBe('disabled')
+})
+
+test('who waits behind another change of who may do what is refused before what they may do is too old', async () => {
+  const { orgAdmin, orgRole, partnerId } = await place()
+  const email = address()
+  let release = () => {}
+  const until = new Promise<void>((done) => (release = done))
+  const held = t.owner.begin(async (sql) => {
+    await sql`select pg_advisory_xact_lock(hashtextextended('svc.standing ' || ${partnerId}::text, 0))`
+    await until
+  })
+  const waiting = invite(orgAdmin, { email, roleId: orgRole })
+  const answer = await Promise.race([waiting, delay(4_000, undefined)])
+  release()
+  await held
+  await waiting
+  expect(answer && codeOf(answer)).toEqual([503, 'UNAVAILABLE'])
+  expect((await invite(orgAdmin, { email, roleId: orgRole })).status).toBe(201)
 })

@@ -1,5 +1,5 @@
 import type { Caller, Ctx } from '../../../../kernel/context.ts'
-import { ownAccount, requireMember } from '../../auth/session/service.ts'
+import { ownAccount, requireMember, requireOwner } from '../../auth/session/service.ts'
 import { changeOwnProfile } from './queries.ts'
 import type { Profile, UpdateProfile } from './schema.ts'
 
@@ -20,6 +20,7 @@ export async function ownProfile(ctx: Ctx<unknown>): Promise<Profile | undefined
 /** Name and picture; what is left out stays. The account has them wherever it belongs. */
 export async function changeProfile(ctx: Ctx<unknown, unknown, UpdateProfile>): Promise<Profile | undefined> {
   const { id, email } = requireMember(ctx)
+  await requireOwner(ctx)
   await changeOwnProfile(ctx.db, id, ctx.body, ctx.ports.clock.now())
   ctx.audited({ type: 'user', id, name: email, details: { ...ctx.body } })
   return ownProfile(ctx)

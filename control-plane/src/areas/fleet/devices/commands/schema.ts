@@ -1,9 +1,8 @@
 import { type CommandType, type CommandTypeName, commandTypeNames, commandTypes } from '@svc/proto'
 import { z } from 'zod'
 import { commandStates } from '../../../../engines/work/states.ts'
+import { Moment } from '../../../../kernel/moment.ts'
 import { wholeNumber } from '../../../../kernel/query-text.ts'
-
-const later = z.iso.datetime({ offset: true })
 
 /** One command type's own body: its `payload` is what `proto/src/commands.ts` says, and may be left out where nothing is required. */
 function bodyOf(type: CommandTypeName) {
@@ -14,11 +13,9 @@ function bodyOf(type: CommandTypeName) {
     payload: (optional ? args.prefault({}) : args).describe(
       optional ? 'Arguments; all have defaults' : 'Arguments',
     ),
-    expiresAt: later
-      .optional()
-      .describe(
-        `Never started after it. Left out: ${commandTypes[type].lane === 'interactive' ? 'one minute' : 'seven days'} from now`,
-      ),
+    expiresAt: Moment.optional().describe(
+      `Never started after it. Left out: ${commandTypes[type].lane === 'interactive' ? 'one minute' : 'seven days'} from now`,
+    ),
   })
 }
 
@@ -91,6 +88,9 @@ export const CommandDetail = CommandRow.extend({
   stdout: Output.nullable(),
   stderr: Output.nullable(),
   result: z.unknown().describe('What this type of command finds out; null when there is nothing'),
+  lateResult: z
+    .unknown()
+    .describe('What the device reported after the command had ended, which changed nothing; null: nothing'),
 }).meta({ id: 'Command', description: 'A command with all that came of it.' })
 export type CommandDetail = z.output<typeof CommandDetail>
 

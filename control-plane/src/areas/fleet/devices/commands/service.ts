@@ -50,11 +50,18 @@ async function visibleDevice(db: Db, id: string) {
 }
 
 async function queue(ctx: Ctx<{ id: string }, unknown, SendCommand>): Promise<CommandSummary | undefined> {
-  const { db, params, body, actor } = ctx
+  const { db, params, body, actor, client } = ctx
   requireTypePermission(ctx)
   const { type, payload: args } = body
   const expiresAt = body.expiresAt === undefined ? undefined : new Date(body.expiresAt)
-  return send(db, { deviceId: params.id, type, args, issuedBy: issuer(actor), expiresAt })
+  return send(db, {
+    deviceId: params.id,
+    type,
+    args,
+    issuedBy: issuer(actor),
+    expiresAt,
+    trace: client.trace,
+  })
 }
 
 function requireTypePermission({ caller, body }: Ctx<{ id: string }, unknown, SendCommand>) {
@@ -74,14 +81,17 @@ export async function commandList({ db, params }: Ctx<{ id: string }>, page: Pag
   return commands.map(rowOf)
 }
 
-/** The command as it stands, or as it ended within `waitMs`. A caller who hangs up is waited for no longer. Undefined: 404. */
+/**
+ * The command as it stands, or as it ended within `waitMs`. A caller who hangs up, or may not ask any more, is waited for no
+ * longer. Undefined: 404.
+ */
 export async function findOne(ctx: Ctx<OneCommand, Wait>): Promise<CommandDetail | undefined> {
-  const { db, params, query, ports, client } = ctx
+  const { db, params, query, ports, client, still } = ctx
   const { id: deviceId, commandId: id } = params
   const command =
     query.waitMs === 0
       ? await findCommand(db, deviceId, id)
-      : await awaitFinish(ports, db, { deviceId, id }, query.waitMs, client.gone)
+      : await awaitFinish(ports, still, { deviceId, id }, query.waitMs, client.gone)
   return command && detailOf(command)
 }
 
@@ -113,6 +123,7 @@ const shown = (output: KeptOutput | undefined): OutputView | null => (output ? v
 const detailOf = ({ stdout, stderr, ...command }: Command): CommandDetail => ({
   ...rowOf(command),
   result: command.result,
+  lateResult: command.lateResult,
   stdout: shown(stdout),
   stderr: shown(stderr),
 })

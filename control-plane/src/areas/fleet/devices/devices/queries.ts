@@ -40,7 +40,7 @@ const among = ({ sql }: Db, column: Fragment, values: readonly string[], type: F
 
 function inGroups(db: Db, groupIds: readonly string[]) {
   return db.sql`and exists (select from device_group_members m
-    where m.device_id = d.id and m.group_id = any (${[...groupIds]}::uuid[]) and ${db.visible('m')})`
+    where m.device_id = d.id and m.group_id = any (${[...groupIds]}::uuid[]) and ${db.visibleGroup('m', 'group_id')})`
 }
 
 /** LIKE's own characters are taken literally. */
@@ -114,11 +114,12 @@ type InJson<T> = {
 }
 
 /** A whole device in one row, its children in columns of JSON. */
-export type DeviceDetailRow = Omit<DeviceDetail, 'hardware' | 'disks' | 'groups' | 'update'> & {
+export type DeviceDetailRow = Omit<DeviceDetail, 'hardware' | 'disks' | 'groups' | 'update' | 'flapping'> & {
   hardware: InJson<Hardware> | null
   disks: InJson<Disk>[]
   groups: InJson<DeviceGroup>[]
   update: InJson<DeviceUpdate> | null
+  flapping: { since: string; reconnects: number } | null
 }
 
 const hardwareOf = (db: Db) => db.sql`
@@ -138,7 +139,7 @@ const groupsOf = (db: Db) => db.sql`
   (select coalesce(jsonb_agg(jsonb_build_object('groupId', g.id, 'groupName', g.name, 'groupType', g.kind,
       'addedAt', m.added_at) order by lower(g.name), g.id), '[]')
     from device_group_members m join device_groups g on g.id = m.group_id
-    where m.device_id = d.id and ${db.visible('m')} and ${db.visible('g')})`
+    where m.device_id = d.id and ${db.visible('m')} and ${db.visibleGroup('g')})`
 
 const updateOf = (db: Db) => db.sql`
   (select jsonb_build_object('component', u.component, 'phase', u.phase, 'from', u.from_version, 'to', u.to_version,
@@ -150,7 +151,9 @@ const updateOf = (db: Db) => db.sql`
 /** In one statement: what is asked for most often costs one round trip, and each part is of the same moment. */
 export const findDetail = (db: Db, id: string) => db.one<DeviceDetailRow>`
   select ${columns(db)}, ${presence(db)}, d.boot_id, host(d.enrollment_ip) as enrollment_ip, d.enrollment_key_id,
-    o.name as org_name, s.name as site_name, s.timezone as site_timezone,
+    d.quarantined_at, d.quarantine_reason, o.name as org_name, s.name as site_name, s.timezone as site_timezone,
+    case when d.flapping_since is not null
+      then jsonb_build_object('since', d.flapping_since, 'reconnects', p.reconnects) end as flapping,
     ${hardwareOf(db)} as hardware, ${disksOf(db)} as disks, ${groupsOf(db)} as groups, ${updateOf(db)} as update
   from devices d
   join organizations o on o.id = d.org_id
@@ -169,22 +172,3 @@ export interface DeviceOwner {
 export const findOwner = (db: Db, id: string) => db.one<DeviceOwner>`
   select d.id, d.partner_id, d.org_id, d.hostname from devices d
   where d.id = ${id} and ${db.visibleDevice('d')}`
-
-/** Ends the device's credential; answers the version that died. Call with the row locked, in the transaction that says why. */
-export const endCredential = (db: Db, id: string) => db.one<{ credentialVersion: number }>`
-  update devices d set credential_version = d.credential_version + 1, token_sha256 = null, updated_at = now()
-  where d.id = ${id} and ${db.visibleDevice('d')}
-  returning d.credential_version - 1 as credential_version`
-
-export interface NewRevocation {
-  id: string
-  partnerId: string
-  orgId: string
-  deviceId: string
-  credentialVersion: number
-  reason: string
-}
-
-export const insertRevocation = (db: Db, row: NewRevocation) => db.run`
-  insert into revocations (id, partner_id, org_id, device_id, credential_version, reason)
-  values (${row.id}, ${row.partnerId}, ${row.orgId}, ${row.deviceId}, ${row.credentialVersion}, ${row.reason})`

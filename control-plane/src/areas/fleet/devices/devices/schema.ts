@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Id } from '../../../../kernel/id.ts'
 import { isStorable } from '../../../../db/array-literal.ts'
 import { csv, flag, wholeNumber } from '../../../../kernel/query-text.ts'
 import { unstorableText } from '../../../../kernel/text.ts'
@@ -67,8 +68,14 @@ export const Device = z
     lastUser: z.string().nullable(),
     lastSeenAt: z.date().nullable().describe('Last contact, by the server’s clock'),
     lastSeenIp: z.string().nullable(),
-    mainAgentSilentSince: z.date().nullable().describe('Set while only the watchdog is heard'),
-    watchdogStatus: z.enum(['connected', 'failover', 'offline']).nullable(),
+    mainAgentSilentSince: z
+      .date()
+      .nullable()
+      .describe('Since when the agent is silent while its watchdog was heard; null once it is heard'),
+    watchdogStatus: z
+      .enum(['connected', 'failover', 'offline'])
+      .nullable()
+      .describe('`failover`: it speaks in place of its agent; null where none was ever heard'),
     cpuPercent: z.number().nullable().describe('Of the latest heartbeat; null before the first'),
     ramPercent: z.number().nullable().describe('As `cpuPercent`'),
     diskPercent: z.number().nullable().describe('As `cpuPercent`'),
@@ -113,6 +120,12 @@ const DeviceUpdate = z.object({
 })
 export type DeviceUpdate = z.output<typeof DeviceUpdate>
 
+/** A device that connects again and again. */
+const Flapping = z.object({
+  since: z.date(),
+  reconnects: z.int().describe('Connections of it since then and shortly before'),
+})
+
 export const DeviceDetail = Device.extend({
   orgName: z.string(),
   siteName: z.string(),
@@ -120,9 +133,12 @@ export const DeviceDetail = Device.extend({
   enrollmentIp: z.string().nullable(),
   enrollmentKeyId: z.uuid().nullable(),
   bootId: z.string().nullable(),
+  quarantinedAt: z.date().nullable(),
+  quarantineReason: z.string().nullable().describe('Why it was cut off, by whoever did it'),
   hardware: Hardware.nullable(),
   disks: z.array(Disk),
   groups: z.array(DeviceGroup),
+  flapping: Flapping.nullable().describe('Set while the device connects again and again'),
   update: DeviceUpdate.nullable().describe('The newest update of the device; null before the first'),
 }).meta({ id: 'DeviceDetail', description: 'A device with its hardware, disks and groups.' })
 export type DeviceDetail = z.output<typeof DeviceDetail>
@@ -136,7 +152,7 @@ const maxLimit = { page: 500, cursor: 1000 } as const
 const defaultLimit = 50
 
 const ids = (of: string) =>
-  csv(z.uuid()).optional().describe(`Ids of ${of}, comma-separated; one that you may not see matches nothing`)
+  csv(Id).optional().describe(`Ids of ${of}, comma-separated; one that you may not see matches nothing`)
 
 /** What restricts a list of devices. An id that the caller may not see matches nothing. */
 const DeviceFilter = z.strictObject({

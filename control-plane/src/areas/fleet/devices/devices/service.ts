@@ -1,20 +1,18 @@
-import { type CloseReason, svc } from '@svc/proto'
-import { names } from '@svc/proto/bus'
-import { v7 as uuid } from 'uuid'
+import { endCredentials } from '../../../../engines/status/credentials.ts'
 import { moveDevice } from '../../../../engines/status/move.ts'
+import { tellDead } from '../../../../engines/status/tell-dead.ts'
 import { withdrawAll } from '../../../../engines/work/cancel.ts'
 import { tellFinished } from '../../../../engines/work/hints.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
+import { placeOf } from '../../../../kernel/page.ts'
 import type { Db } from '../../../../kernel/tenancy.ts'
 import {
   countDevices,
   type DeviceOwner,
   type DevicePage,
-  endCredential,
   type DeviceDetailRow,
   findDetail,
   findOwner,
-  insertRevocation,
   listDevices,
 } from './queries.ts'
 import type { DeviceDetail, DeviceList, DeviceQuery, Position } from './schema.ts'
@@ -40,8 +38,8 @@ async function keysetList(ctx: Ctx<Record<string, never>, DeviceQuery>): Promise
   const { db, query, ports } = ctx
   const { limit, cursor, includeTotal } = query
   const order = orderOf(query)
-  const made = { route: 'GET /devices', sort: order.sort, direction: order.dir }
-  const after = cursor === undefined ? undefined : position(ports.cursors.read(cursor, made))
+  const place = placeOf(ctx, { route: 'GET /devices', sort: order.sort, direction: order.dir })
+  const after = cursor === undefined ? undefined : position(ports.cursors.read(cursor, place))
   const [rows, total] = await Promise.all([
     listDevices(db, { filter: query, ...order, after, take: limit + 1 }),
     includeTotal && !after ? countDevices(db, query) : undefined,
@@ -50,7 +48,7 @@ async function keysetList(ctx: Ctx<Record<string, never>, DeviceQuery>): Promise
   const last = rows.length > limit ? devices.at(-1) : undefined
   return {
     devices,
-    nextCursor: last ? ports.cursors.write({ ...made, keys: [last.sortKey, last.id] }) : null,
+    nextCursor: last ? ports.cursors.write({ ...place, keys: [last.sortKey, last.id] }) : null,
     limit,
     ...(total !== undefined && { total }),
   }
@@ -71,12 +69,13 @@ export async function deviceDetail({ db, params }: Ctx<{ id: string }>): Promise
 const time = (text: string | null) => (text === null ? null : new Date(text))
 
 function detailOf(row: DeviceDetailRow): DeviceDetail {
-  const { hardware, disks, groups, update } = row
+  const { hardware, disks, groups, update, flapping } = row
   return {
     ...row,
     hardware: hardware && { ...hardware, collectedAt: time(hardware.collectedAt) },
     disks: disks.map((disk) => ({ ...disk, collectedAt: new Date(disk.collectedAt) })),
     groups: groups.map((group) => ({ ...group, addedAt: new Date(group.addedAt) })),
+    flapping: flapping && { ...flapping, since: new Date(flapping.since) },
     update: update && { ...update, at: new Date(update.at) },
   }
 }
@@ -93,23 +92,13 @@ export async function decommission(ctx: Ctx<{ id: string }>): Promise<{ success:
   const moved = device && (await moveDevice(db, device.id, 'decommissioned'))
   if (!moved) return undefined
   const { id, partnerId, orgId, hostname } = device
-  const dead = await revoke(db, device, 'DECOMMISSIONED')
+  const dead = await endCredentials(db, [id], { reason: 'DECOMMISSIONED' })
   const withdrawn = await withdrawAll(db, [id], 'the device was decommissioned')
   const details = { from: moved.before, withdrawnCommands: withdrawn.length }
   ctx.audited({ type: 'device', id, name: hostname, partnerId, orgId, details })
-  ctx.after(() => ports.bus.publish(names.edgeAll(), dead))
+  ctx.after(() => tellDead(ports.bus, dead, 'DECOMMISSIONED'))
   ctx.after(() => tellFinished(ports.bus, withdrawn))
   return { success: true }
-}
-
-/** Ends the device's credential, for whoever holds it; the answer is what gateways are to be told after the commit. */
-async function revoke(db: Db, device: DeviceOwner, reason: CloseReason): Promise<Uint8Array> {
-  const { id: deviceId, partnerId, orgId } = device
-  const dead = await endCredential(db, deviceId)
-  if (!dead) throw new Error(`device ${deviceId} vanished while its row was locked`)
-  await insertRevocation(db, { id: uuid(), deviceId, partnerId, orgId, ...dead, reason })
-  const revocation = { deviceId, ...dead, reason: svc.v1.CloseReason[reason] }
-  return svc.v1.EdgeMessage.encode({ revocation }).finish()
 }
 
 /** The device's tenant and name; undefined when the caller may not see it. What its child resources ask before they answer. */

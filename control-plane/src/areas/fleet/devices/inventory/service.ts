@@ -1,5 +1,6 @@
 import type { Ctx } from '../../../../kernel/context.ts'
 import { envelope } from '../../../../kernel/envelope.ts'
+import { placeOf } from '../../../../kernel/page.ts'
 import { deviceOwner } from '../devices/service.ts'
 import {
   findHardware,
@@ -51,10 +52,12 @@ export async function networkOf({ db, params }: Ctx<{ id: string }>): Promise<Ne
 const order = { route: 'GET /devices/:id/software', sort: 'name', direction: 'asc' } as const
 
 /** One page of a device's software by name; undefined (404) for a device the caller may not see. */
-export async function softwareOf({ db, params, query, ports }: Ctx<{ id: string }, SoftwareQuery>) {
+export async function softwareOf(ctx: Ctx<{ id: string }, SoftwareQuery>) {
+  const { db, params, query, ports } = ctx
   const { cursor, limit, search } = query
+  const place = placeOf(ctx, order)
   const after =
-    cursor === undefined ? undefined : (ports.cursors.read(cursor, order) as unknown as SoftwarePlace)
+    cursor === undefined ? undefined : (ports.cursors.read(cursor, place) as unknown as SoftwarePlace)
   const [device, rows] = await Promise.all([
     deviceOwner(db, params.id),
     listSoftware(db, { deviceId: params.id, search, after, take: limit + 1 }),
@@ -63,5 +66,5 @@ export async function softwareOf({ db, params, query, ports }: Ctx<{ id: string 
   const shown = rows.slice(0, limit)
   const last = rows.length > limit ? shown.at(-1) : undefined
   const data = shown.map(({ place: _place, ...one }) => one)
-  return envelope(data, last ? ports.cursors.write({ ...order, keys: last.place }) : null)
+  return envelope(data, last ? ports.cursors.write({ ...place, keys: last.place }) : null)
 }

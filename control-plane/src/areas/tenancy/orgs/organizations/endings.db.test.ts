@@ -1,6 +1,7 @@
 import { svc, tokenHash } from '@svc/proto'
 import { pino } from 'pino'
 import { Registry } from 'prom-client'
+import { v7 as uuid } from 'uuid'
 import { expect, test } from 'vitest'
 import { testApp } from '../../../../../test/harness/app.ts'
 import type { Person } from '../../../../../test/harness/people.ts'
@@ -145,6 +146,34 @@ test('a suspended organization’s users and devices are out until it goes on; t
   // The login ended; a new one, the API key and the enrollment key are as before.
   expect(await statuses(at)).toMatchObject({ member: 401, apiKey: 200, enrollment: 201 })
 })
+
+test.each(['organization', 'partner'] as const)(
+  'a device that is being enrolled while its %s is suspended is turned out like the others',
+  async (what) => {
+    const at = await place()
+    const [admin, platform] = [await people.partnerAdmin(at.partnerId), await people.platformAdmin()]
+    const id = uuid()
+    let suspended: Promise<unknown> | undefined
+    await t.owner.begin(async (tx) => {
+      // As `POST /agents/enroll` does; what it writes is not to be seen by anybody else yet.
+      await tx`select from svc.use_enrollment_key(${tokenHash(at.key.key)})`
+      await tx`insert into svc.devices (id, partner_id, org_id, site_id, hostname, os_type, enrolled_at, token_sha256)
+        values (${id}, ${at.partnerId}, ${at.orgId}, ${at.siteId}, 'late', 'linux', now(), ${tokenHash('late')})`
+      suspended =
+        what === 'organization'
+          ? t.request(`PATCH /orgs/organizations/${at.orgId}`, admin, { body: { status: 'suspended' } })
+          : t.request(`PATCH /orgs/partners/${at.partnerId}`, platform, { body: { status: 'suspended' } })
+      await expect
+        .poll(
+          () => t.owner`
+            select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        )
+        .not.toHaveLength(0)
+    })
+    expect(await suspended).toMatchObject({ status: 200 })
+    expect(await revocationsOf(id)).toMatchObject([{ credentialVersion: 1, reason: CloseReason.QUARANTINED }])
+  },
+)
 
 test('a partner that is suspended, and one that is given up, is so with everything that is its', async () => {
   const [at, elsewhere] = [await place(), await place()]

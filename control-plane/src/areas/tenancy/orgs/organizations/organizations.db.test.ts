@@ -15,6 +15,7 @@ test('a partner’s administrator creates an organization; it is found, listed a
     billingContact: { email: 'pay@acme.example' },
     contractStart: '2026-01-31',
   }
+  expect((await create(admin, { ...body, contractStart: '0000-01-31' })).status).toBe(400)
   const made = await create(admin, body)
   expect(made.status).toBe(201)
   expect(made.body).toEqual({
@@ -72,6 +73,20 @@ test('only who sees all organizations of the partner creates one', async () => {
   const reader = await t.people.partnerAdmin(org.partnerId, { permissions: ['organizations:read'] })
   for (const as of [few, none, member, reader]) expect((await create(as, { name: 'New' })).status).toBe(403)
   expect((await create(few, { name: 'New' })).body.error.code).toBe('FULL_ACCESS_REQUIRED')
+})
+
+test('who is limited to some sites or groups of it changes nothing of it; a partner’s user who sees it does', async () => {
+  const site = await t.make.site()
+  const change = (as: Parameters<typeof t.request>[1]) =>
+    t.request(`PATCH /orgs/organizations/${site.orgId}`, as, {
+      body: { settings: { security: { requireMfa: false } } },
+    })
+  for (const limits of [{ siteIds: [site.siteId] }, { deviceGroupIds: [await t.make.group(site)] }]) {
+    const { status, body } = await change(await t.people.orgMember(site, limits))
+    expect([status, body.error.code]).toEqual([403, 'FULL_ACCESS_REQUIRED'])
+  }
+  expect((await change(await t.people.orgMember(site))).status).toBe(200)
+  expect((await change(await t.people.partnerMember(site.partnerId, [site.orgId]))).status).toBe(200)
 })
 
 test('another partner’s, an unlisted and an absent organization are the same 404', async () => {

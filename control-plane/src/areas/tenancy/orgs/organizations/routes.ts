@@ -42,6 +42,7 @@ export default [
   route('PATCH /orgs/organizations/:id', {
     summary: 'Change an organization, its state or its settings',
     can: 'organizations:write',
+    fullAccess: 'organization',
     audit: 'organization.update',
     body: UpdateOrganization,
     returns: Organization,

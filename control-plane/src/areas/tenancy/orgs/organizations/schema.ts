@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { notEmpty } from '../../../../kernel/changed.ts'
+import { Day } from '../../../../kernel/moment.ts'
 import { label } from '../../../../kernel/text.ts'
 import { SettingsChange, SettingsShown } from '../settings/schema.ts'
 import { Slug } from '../slug.ts'
@@ -57,10 +58,8 @@ export const CreateOrganization = z
     billingContact: BillingContact.nullable()
       .default(null)
       .describe('Who gets the bills; each part may be left out'),
-    contractStart: z.iso.date().nullable().default(null).describe('`YYYY-MM-DD`'),
-    contractEnd: z.iso
-      .date()
-      .nullable()
+    contractStart: Day.nullable().default(null).describe('`YYYY-MM-DD`'),
+    contractEnd: Day.nullable()
       .default(null)
       .describe('`YYYY-MM-DD`, the last day; not before `contractStart`'),
   })
@@ -90,12 +89,8 @@ export const UpdateOrganization = z
       .optional()
       .describe('Devices that may be enrolled; null is any number. The partner’s to decide'),
     billingContact: BillingContact.nullable().optional().describe('Who gets the bills; null: nobody'),
-    contractStart: z.iso.date().nullable().optional().describe('`YYYY-MM-DD`; the partner’s to decide'),
-    contractEnd: z.iso
-      .date()
-      .nullable()
-      .optional()
-      .describe('`YYYY-MM-DD`, the last day; the partner’s to decide'),
+    contractStart: Day.nullable().optional().describe('`YYYY-MM-DD`; the partner’s to decide'),
+    contractEnd: Day.nullable().optional().describe('`YYYY-MM-DD`, the last day; the partner’s to decide'),
     settings: SettingsChange.optional().describe('The fields that are to change'),
   })
   .refine(...notEmpty)

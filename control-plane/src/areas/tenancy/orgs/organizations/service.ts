@@ -3,6 +3,7 @@ import { requireAllOrganizations } from '../../../../kernel/access.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { ApiError, wrongField } from '../../../../kernel/errors.ts'
 import type { Db } from '../../../../kernel/tenancy.ts'
+import { awaitEnrollmentsOf } from '../../../access/enrollment-keys/tenant/service.ts'
 import { giveBuiltInRoles } from '../../../access/roles/built-in/service.ts'
 import { handedDown, lockedFields, withChanges } from '../settings/merge.ts'
 import { slugOf, slugTaken } from '../slug.ts'
@@ -97,6 +98,7 @@ export async function changeOrganization(
   ctx: Ctx<{ id: string }, unknown, UpdateOrganization>,
 ): Promise<Organization | undefined> {
   const { db, params, body } = ctx
+  if (body.status !== undefined) await awaitEnrollmentsOf(db, { orgId: params.id })
   const before = await lockOrganization(db, params.id)
   if (!before) return undefined
   requireAllowed(ctx, before)

@@ -1,6 +1,7 @@
 import { v7 as uuid } from 'uuid'
 import { requireAllOrganizations } from '../../../../kernel/access.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
+import { awaitEnrollmentsOf } from '../../../access/enrollment-keys/tenant/service.ts'
 import { giveBuiltInRoles } from '../../../access/roles/built-in/service.ts'
 import { giveUp, turn } from '../organizations/endings.ts'
 import { merge, withChanges } from '../settings/merge.ts'
@@ -76,6 +77,7 @@ export async function changePartner(
   ctx: Ctx<{ id: string }, unknown, UpdatePartner>,
 ): Promise<Partner | undefined> {
   const { db, params, body } = ctx
+  if (body.status !== undefined) await awaitEnrollmentsOf(db, { partnerId: params.id })
   const before = await lockPartner(db, params.id)
   if (!before) return undefined
   if (body.slug !== undefined && (await isSlugTaken(db, before.id, body.slug))) {

@@ -16,6 +16,7 @@ export default [
   route('POST /orgs/sites', {
     summary: 'Create a site in an organization',
     can: 'sites:write',
+    fullAccess: 'organization',
     audit: 'site.create',
     status: 201,
     body: CreateSite,
@@ -31,6 +32,7 @@ export default [
   route('PATCH /orgs/sites/:id', {
     summary: 'Change a site',
     can: 'sites:write',
+    fullAccess: 'organization',
     audit: 'site.update',
     body: UpdateSite,
     returns: Site,
@@ -39,6 +41,7 @@ export default [
   route('DELETE /orgs/sites/:id', {
     summary: 'Give up a site without devices and working enrollment keys',
     can: 'sites:delete',
+    fullAccess: 'organization',
     audit: 'site.delete',
     returns: Done,
     run: endSite,

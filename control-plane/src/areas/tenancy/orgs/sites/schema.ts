@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { Id } from '../../../../kernel/id.ts'
 import { notEmpty } from '../../../../kernel/changed.ts'
 import { label } from '../../../../kernel/text.ts'
 import { TimeZone } from '../time-zone.ts'
@@ -36,13 +37,13 @@ export const Site = z
 export type Site = z.output<typeof Site>
 
 export const SiteFilter = z.strictObject({
-  orgId: z.uuid().optional().describe('Only sites of this organization'),
+  orgId: Id.optional().describe('Only sites of this organization'),
 })
 export type SiteFilter = z.output<typeof SiteFilter>
 
 export const CreateSite = z
   .strictObject({
-    orgId: z.uuid().describe('The organization that the site belongs to'),
+    orgId: Id.describe('The organization that the site belongs to'),
     name: label(255).describe('1 to 255 characters; unique in the organization, whatever the case'),
     timezone: TimeZone.default('UTC').describe('IANA time zone such as `Europe/Paris`; `UTC` when left out'),
     address: Address.nullable().default(null).describe('Where it is; each part may be left out'),

@@ -1,0 +1,7 @@
+export { logCounts } from './counts.ts'
+export { endWithin } from './ends.ts'
+export { plainEvents, type SecurityEvent, securityEvents, type Service, services } from './events.ts'
+export { type LogOptions, openLog, type OpenLog } from './open.ts'
+export { keepNotWaiting } from './out.ts'
+export { giveUp, ownOutput } from './own.ts'
+export { type CanBranch, type SecurityDetails, type SecurityLog, securityOf, silently } from './security.ts'
