@@ -17,7 +17,7 @@ import { bodyLimits, parseBody } from './kernel/json.ts'
 import { refuseOtherMethods } from './kernel/methods.ts'
 import type { Kernel } from './kernel/kernel.ts'
 import { mount, pathsOf } from './kernel/mount.ts'
-import { openapi } from './kernel/openapi.ts'
+import { openapiInTurns } from './kernel/openapi.ts'
 import { referencePage, referencePaths } from './kernel/reference.ts'
 import type { Route } from './kernel/route.ts'
 import { traceRequests } from './kernel/traces.ts'
@@ -128,9 +128,12 @@ export async function buildApp({
   measure(app, registry)
   healthRoutes(app, config.version, ready)
   for (const route of routes) mount(app, kernel, route, prefix)
-  const document = JSON.stringify(openapi(routes, config.version))
+  // Made when it is first asked for: most processes never are.
+  let document: Promise<string> | undefined
   app.get(`${prefix}/openapi.json`, async (_request, reply) =>
-    reply.type('application/json; charset=utf-8').send(document),
+    reply
+      .type('application/json; charset=utf-8')
+      .send(await (document ??= openapiInTurns(routes, config.version))),
   )
   referencePage(app)
   refuseOtherMethods(app, [

@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { routes } from '../../src/areas/index.ts'
 import { openapi } from '../../src/kernel/openapi.ts'
 import type { Route } from '../../src/kernel/route.ts'
+import { compiled } from '../../src/kernel/serialize.ts'
 import { cellsOf } from './matrix/expected.ts'
 import { readMatrix } from './matrix/rows.ts'
 
@@ -106,3 +107,10 @@ describe('the refusals of an operation are listed', () => {
     expect(responsesOf('POST /auth/login')).toEqual(['200', '400', '413', '415', '429', 'default'])
   })
 })
+
+test.each(routes.flatMap(({ method, path, returns }) => (returns ? [{ method, path, returns }] : [])))(
+  'an answer of $method $path can be written: that is found here, not by its first caller',
+  ({ returns }) => {
+    expect(() => compiled(returns)).not.toThrow()
+  },
+)
