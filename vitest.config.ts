@@ -12,8 +12,6 @@ const haveRedis = Boolean(process.env['TEST_REDIS_URL'] || findRedisServer())
 function project(name: string, testTimeout: number, hookTimeout: number) {
   const files = (suffix: string) => `**/*.${suffix}.test.ts`
   const unit = name === 'unit'
-  // Loading the product takes longer than most of these files: those of one process share it. Nothing in them outlives its file.
-  const shareModules = name !== 'e2e'
   const own = name === 'redis' && !haveRedis ? 'tools/vitest/needs-redis.ts' : files(name)
   const stand = name === 'redis' && foreignMissing ? ['tools/vitest/needs-mqtt-clients.ts'] : []
   return {
@@ -22,9 +20,9 @@ function project(name: string, testTimeout: number, hookTimeout: number) {
       name,
       include: [unit ? '**/*.test.ts' : own, ...stand],
       exclude: [...outside, ...(unit ? suffixes.map(files) : []), ...(foreignMissing ? [foreign] : [])],
-      isolate: !shareModules,
-      // Mostly they wait for programs of their own: more of them than cores keep these busy.
-      ...(name === 'e2e' && { maxWorkers: 3, sequence: { groupOrder: 1 } }),
+      // Loading the product takes longer than most of these files: those of one process share it. Nothing in them outlives its file.
+      isolate: false,
+      ...(name === 'e2e' && { sequence: { groupOrder: 1 } }),
       testTimeout,
       hookTimeout,
       globalSetup: unit ? [] : ['tools/vitest/services.ts'],
@@ -36,7 +34,8 @@ export default defineConfig({
   test: {
     // Native addons may crash in worker threads.
     pool: 'forks',
-    maxWorkers: 2,
+    // Mostly they wait for a database or for programs of their own: more of them than cores keep these busy.
+    maxWorkers: 3,
     // Whoever polls waits for what must be so: a second, the default, is little on a machine that others use.
     expect: { poll: { timeout: 20_000 } },
     reporters: [process.env['CI'] ? 'dot' : 'default', './tools/vitest/tally.ts'],

@@ -17,7 +17,7 @@ proofTests('the proof of a life behind proxies', ['haproxy'], () => {
   })
 
   test('it fails where gateways take the first line, trust everybody, and nobody pings', async () => {
-    const rows = await stage.play({ ...options, seconds: 9, agents: 10, plants: proxyPlants })
+    const rows = await stage.play({ ...options, seconds: 13, agents: 10, plants: proxyPlants })
     const failed = rows.filter(({ pass }) => !pass).map(({ what }) => what)
     expect(failed.join('\n'), tableOf(rows)).toMatch(
       /over WebSocket that are taken.*that are believed.*anew.*dead peer over WebSocket/s,
