@@ -18,6 +18,7 @@ import { type WorkerDb, workerDb } from './kernel/db.ts'
 import type { Ports } from './kernel/ports.ts'
 import { registerByCommand } from './server-command.ts'
 import { measureBus } from './kernel/bus-metrics.ts'
+import { measureClock } from './kernel/clock-metrics.ts'
 import { measureLog } from './kernel/log-metrics.ts'
 import { measureLoop } from './kernel/loop-metrics.ts'
 import { measurePasswords } from './kernel/password-load.ts'
@@ -108,6 +109,7 @@ async function openOn(
       ...(options.without && { without: options.without }),
       log: logger,
       onTime: {
+        looked: measureClock(registry),
         failed: (error) =>
           logger.warn({ err: error }, 'the database did not say what time it is; asking again'),
         skewed: (byMs) =>

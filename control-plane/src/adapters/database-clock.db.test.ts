@@ -7,9 +7,11 @@ const hour = 3_600_000
 const database = await testDatabase()
 const sql = openPool({ url: database.url, max: 1, name: 'test' })
 const told: number[] = []
+const looks: number[] = []
 const clock = await DatabaseClock.open(sql, {
   failed: (error) => expect(error).toBeUndefined(),
   skewed: (byMs) => told.push(byMs),
+  looked: (byMs) => looks.push(byMs),
 })
 afterEach(() => void vi.useRealTimers())
 
@@ -25,6 +27,12 @@ test.each([hour, -hour])(
     expect(Math.abs(other.now().getTime() - before)).toBeLessThan(60_000)
   },
 )
+
+test('each look says by how much a clock is off, also where that is of no consequence', () => {
+  expect(looks).toHaveLength(1)
+  expect(Math.abs(looks[0] ?? Number.NaN)).toBeLessThan(1_000) // they are of one machine
+  expect(told).toEqual([])
+})
 
 test('it opens on no database that does not answer', async () => {
   clock.close()

@@ -13,7 +13,9 @@ const Told = z.object({ ms: z.number() })
 export interface DatabaseClockOptions {
   /** the database did not say what time it is; the clock goes on from what it said before */
   failed: (error: unknown) => void
-  /** the host's own clock is off by so much, positive: ahead; 0: no more */
+  /** by how much the host's own clock is off, in milliseconds, positive: ahead; with each look */
+  looked?: (byMs: number) => void
+  /** it is off by so much that somebody should know; 0: no more */
   skewed: (byMs: number) => void
 }
 
@@ -62,6 +64,7 @@ export class DatabaseClock implements Clock {
     // Somewhere on its way there and back.
     this.#at = (asked + answered) / 2
     const by = Math.round(Date.now() - this.now().getTime())
+    this.#options.looked?.(by)
     const isSkewed = Math.abs(by) > tellBeyondMs
     if (isSkewed !== this.#isSkewed) this.#options.skewed(isSkewed ? by : 0)
     this.#isSkewed = isSkewed
