@@ -1,3 +1,5 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
 export interface Answer<T> {
   status: number
   body: T
@@ -20,6 +22,14 @@ export interface ErrorBody {
   /** seconds; where it may be tried again */
   retryAfter?: number
 }
+
+/** Turned away before anything happened; whoever comes again when it is told to is served. Undefined: answered. Milliseconds. */
+function comeAgainMs({ status, body }: Answer<unknown>): number | undefined {
+  const { error, retryAfter } = (body ?? {}) as Partial<ErrorBody>
+  const isFull = status === 503 && error?.message.includes('asked for more than it can do at once')
+  return isFull ? 1_000 * (retryAfter ?? 1) : undefined
+}
+const patienceMs = 60_000
 
 const unfinished = ['queued', 'delivered', 'running']
 
@@ -60,14 +70,18 @@ export class Api {
     return new Api(url, this.#token)
   }
 
-  /** As {@link ask}, with the one status that is right. */
+  /** As {@link ask}, with the one status that is right. On a machine that others use it is asked again where the server has no room. */
   async want<T>(status: number, method: string, path: string, body?: unknown): Promise<T> {
-    const answer = await this.ask<T>(method, path, body)
-    if (answer.status !== status)
-      throw new Error(
-        `${method} ${path}: ${answer.status} instead of ${status}: ${JSON.stringify(answer.body)}`,
-      )
-    return answer.body
+    for (const patience = performance.now() + patienceMs; ; ) {
+      const answer = await this.ask<T>(method, path, body)
+      if (answer.status === status) return answer.body
+      const pauseMs = comeAgainMs(answer)
+      if (pauseMs === undefined || performance.now() > patience)
+        throw new Error(
+          `${method} ${path}: ${answer.status} instead of ${status}: ${JSON.stringify(answer.body)}`,
+        )
+      await sleep(pauseMs)
+    }
   }
 
   /** Sends a command; resolves with its id once it is committed. */
