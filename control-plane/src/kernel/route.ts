@@ -6,6 +6,7 @@ import type { Page } from './page.ts'
 import type { Snapshot } from './db.ts'
 import type { Outflow } from './stream.ts'
 import type { Permission } from './permissions.ts'
+import type { WithJsonRows } from './rows-as-json.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
@@ -26,7 +27,9 @@ type Out<S> = S extends z.ZodType ? z.output<S> : unknown
  * What `run` may give back: the shape of `returns` before serialization, or undefined, which is a 404. Without `returns` there is
  * nothing to give back: 204.
  */
-type Returned<S> = S extends z.ZodType ? z.input<S> | undefined : undefined | null | void
+type Returned<S> = S extends z.ZodType
+  ? z.input<S> | WithJsonRows<z.input<S>> | undefined
+  : undefined | null | void
 
 interface Common {
   can: Can

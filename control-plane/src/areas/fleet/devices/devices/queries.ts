@@ -1,15 +1,17 @@
 import type { Fragment } from 'postgres'
+import type { Columns, JsonSelect } from '../../../../kernel/rows-as-json.ts'
 import type { Db } from '../../../../kernel/tenancy.ts'
 import type { Disk, Hardware } from '../inventory/schema.ts'
-import type {
-  Device,
-  DeviceDetail,
-  DeviceFilter,
-  DeviceGroup,
-  DeviceSort,
-  DeviceUpdate,
-  Position,
-  SortDir,
+import {
+  type Device,
+  type DeviceDetail,
+  type DeviceFilter,
+  type DeviceGroup,
+  type DeviceSort,
+  type DeviceUpdate,
+  type Position,
+  type SortDir,
+  devicesAsJson,
 } from './schema.ts'
 
 /** Everything of the device's own row that is shown; the credential columns cannot even be named by the API's role. */
@@ -69,27 +71,66 @@ export interface DevicePage {
   take: number
 }
 
-/**
- * A row of a page and where it stands: `sortKey` is text, which keeps microseconds and infinities. Both are in no answer, as its schema does
- * not name them; a copy of each row without them would cost as much as writing it.
- */
-export type PlacedDevice = Device & { sortKey: string; place: unknown }
-
 function beyond(db: Db, { sort, dir, after }: DevicePage): Fragment {
   if (!after) return db.sql``
   const than = dir === 'asc' ? db.sql`>` : db.sql`<`
   return db.sql`and (${sortKey(db, sort)}, d.id) ${than} (${after.key}${keyType(db, sort)}, ${after.id}::uuid)`
 }
 
+/** Of each field of a list where it comes from. */
+const shown = ({ sql }: Db): Columns<Device> => ({
+  id: sql`d.id`,
+  orgId: sql`d.org_id`,
+  siteId: sql`d.site_id`,
+  hostname: sql`d.hostname`,
+  displayName: sql`d.display_name`,
+  osType: sql`d.os_type`,
+  osName: sql`d.os_name`,
+  osVersion: sql`d.os_version`,
+  osBuild: sql`d.os_build`,
+  architecture: sql`d.architecture`,
+  agentVersion: sql`d.agent_version`,
+  helperVersion: sql`d.helper_version`,
+  watchdogVersion: sql`d.watchdog_version`,
+  deviceRole: sql`d.device_role`,
+  status: sql`d.status`,
+  tags: sql`d.tags`,
+  customFields: sql`d.custom_fields`,
+  autoUpdateEnabled: sql`d.auto_update_enabled`,
+  isVirtual: sql`d.is_virtual`,
+  virtualizationPlatform: sql`d.virtualization_platform`,
+  pendingReboot: sql`d.pending_reboot`,
+  lastUser: sql`d.last_user`,
+  lastSeenAt: sql`p.last_seen_at`,
+  lastSeenIp: sql`d.last_seen_ip`,
+  mainAgentSilentSince: sql`d.main_agent_silent_since`,
+  watchdogStatus: sql`d.watchdog_status`,
+  cpuPercent: sql`p.cpu_percent`,
+  ramPercent: sql`p.ram_percent`,
+  diskPercent: sql`p.disk_percent`,
+  uptimeSeconds: sql`p.uptime_seconds`,
+  hardware: {
+    when: sql`h.device_id is not null`,
+    columns: {
+      cpuModel: sql`h.cpu_model`,
+      cpuCores: sql`h.cpu_cores`,
+      ramTotalBytes: sql`h.ram_total_bytes`,
+      diskTotalBytes: sql`h.disk_total_bytes`,
+    },
+  },
+  enrolledAt: sql`d.enrolled_at`,
+  decommissionedAt: sql`d.decommissioned_at`,
+  createdAt: sql`d.created_at`,
+  updatedAt: sql`d.updated_at`,
+})
+
 /** The statement behind {@link listDevices}: the page is cut from one index first, then completed row by row. */
-export function devicePage(db: Db, page: DevicePage): Fragment {
+export function devicePage(db: Db, page: DevicePage): JsonSelect<Device> {
   const { sql } = db
   const dir = page.dir === 'asc' ? sql`asc` : sql`desc`
-  return sql`select d.*, ${presence(db)}, case when h.device_id is not null then jsonb_build_object(
-      'cpuModel', h.cpu_model, 'cpuCores', h.cpu_cores, 'ramTotalBytes', h.ram_total_bytes,
-      'diskTotalBytes', h.disk_total_bytes) end as hardware
+  const from = sql`
     from (
-      select ${columns(db)}, ${sortKey(db, page.sort)} as place, ${sortKey(db, page.sort)}::text as sort_key
+      select ${columns(db)}, ${sortKey(db, page.sort)} as place
       from devices d
       where ${restricted(db, page.filter)} ${beyond(db, page)}
       order by ${sortKey(db, page.sort)} ${dir}, d.id ${dir}
@@ -98,9 +139,12 @@ export function devicePage(db: Db, page: DevicePage): Fragment {
     left join device_presence p on p.device_id = d.id and ${db.visible('p')}
     left join device_hardware h on h.device_id = d.id and ${db.visible('h')}
     order by d.place ${dir}, d.id ${dir}`
+  return devicesAsJson(db, shown(db), { place: sql`d.place`, id: sql`d.id`, from })
 }
 
-export const listDevices = (db: Db, page: DevicePage) => db.rows<PlacedDevice>`${devicePage(db, page)}`
+/** @param limit devices of the page; where one more is taken, it tells whether there is a next */
+export const listDevices = (db: Db, page: DevicePage, limit = page.take) =>
+  devicePage(db, page).page(db, limit)
 
 export const countDevices = async (db: Db, filter: DeviceFilter) => {
   const row = await db.one<{ total: number }>`

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { Id } from '../../../../kernel/id.ts'
 import { isStorable } from '../../../../db/array-literal.ts'
 import { csv, flag, wholeNumber } from '../../../../kernel/query-text.ts'
+import { rowsAsJson } from '../../../../kernel/rows-as-json.ts'
 import { unstorableText } from '../../../../kernel/text.ts'
 import { Disk, Hardware } from '../inventory/schema.ts'
 
@@ -88,6 +89,9 @@ export const Device = z
   })
   .meta({ id: 'Device', description: 'A device as lists show it.' })
 export type Device = z.output<typeof Device>
+
+/** A page of them is written by Postgres. */
+export const devicesAsJson = rowsAsJson(Device)
 
 const DeviceGroup = z.object({
   groupId: z.uuid(),

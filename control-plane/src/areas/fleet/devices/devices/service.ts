@@ -5,6 +5,7 @@ import { withdrawAll } from '../../../../engines/work/cancel.ts'
 import { tellFinished } from '../../../../engines/work/hints.ts'
 import type { Ctx } from '../../../../kernel/context.ts'
 import { placeOf } from '../../../../kernel/page.ts'
+import type { WithJsonRows } from '../../../../kernel/rows-as-json.ts'
 import type { Db } from '../../../../kernel/tenancy.ts'
 import {
   countDevices,
@@ -22,33 +23,33 @@ function orderOf({ sort, sortDir }: DeviceQuery): Pick<DevicePage, 'sort' | 'dir
   return { sort, dir: sortDir ?? (sort === 'hostname' ? 'asc' : 'desc') }
 }
 
+type Listed = WithJsonRows<DeviceList>
+
 /** `GET /devices` in either mode (interface §Paging envelopes). */
-export function deviceList(ctx: Ctx<Record<string, never>, DeviceQuery>): Promise<DeviceList> {
+export function deviceList(ctx: Ctx<Record<string, never>, DeviceQuery>): Promise<Listed> {
   return ctx.query.page === undefined ? keysetList(ctx) : pagedList(ctx.db, ctx.query, ctx.query.page)
 }
 
-async function pagedList(db: Db, query: DeviceQuery, page: number): Promise<DeviceList> {
+async function pagedList(db: Db, query: DeviceQuery, page: number): Promise<Listed> {
   const { limit } = query
   const wanted = { filter: query, ...orderOf(query), take: limit, offset: (page - 1) * limit }
-  const [devices, total] = await Promise.all([listDevices(db, wanted), countDevices(db, query)])
-  return { devices, page, limit, total }
+  const [{ rows }, total] = await Promise.all([listDevices(db, wanted), countDevices(db, query)])
+  return { devices: rows, page, limit, total }
 }
 
-async function keysetList(ctx: Ctx<Record<string, never>, DeviceQuery>): Promise<DeviceList> {
+async function keysetList(ctx: Ctx<Record<string, never>, DeviceQuery>): Promise<Listed> {
   const { db, query, ports } = ctx
   const { limit, cursor, includeTotal } = query
   const order = orderOf(query)
   const place = placeOf(ctx, { route: 'GET /devices', sort: order.sort, direction: order.dir })
   const after = cursor === undefined ? undefined : position(ports.cursors.read(cursor, place))
-  const [rows, total] = await Promise.all([
-    listDevices(db, { filter: query, ...order, after, take: limit + 1 }),
+  const [{ rows, next }, total] = await Promise.all([
+    listDevices(db, { filter: query, ...order, after, take: limit + 1 }, limit),
     includeTotal && !after ? countDevices(db, query) : undefined,
   ])
-  const devices = rows.slice(0, limit)
-  const last = rows.length > limit ? devices.at(-1) : undefined
   return {
-    devices,
-    nextCursor: last ? ports.cursors.write({ ...place, keys: [last.sortKey, last.id] }) : null,
+    devices: rows,
+    nextCursor: next ? ports.cursors.write({ ...place, keys: [next.key, next.id] }) : null,
     limit,
     ...(total !== undefined && { total }),
   }
