@@ -19,9 +19,6 @@ const urlTo = (database: string) => {
   return url.href
 }
 
-/** File by file, past the write-ahead log: half the work, where nothing is synced. */
-const copied = 'strategy file_copy'
-
 const admin = () => postgres(urlTo('postgres'), { max: 1, onnotice: () => undefined })
 
 /** The migrated template, made once per state of the migrations and server: its name carries their checksum. */
@@ -48,20 +45,6 @@ async function template(): Promise<string> {
   }
 }
 
-/** A database with nothing in it: whoever uses it migrates it. The caller drops it. */
-export async function emptyDatabase(): Promise<TestDatabase> {
-  const name = `svc_test_${process.pid}_${randomBytes(4).toString('hex')}`
-  await run(`create database ${name}`)
-  return { name, url: urlTo(name), drop: () => run(`drop database if exists ${name} with (force)`) }
-}
-
-/** What a backup of it would be, restored; nobody may be connected to it meanwhile. The caller drops it. */
-export async function copyOf({ name: from }: TestDatabase): Promise<TestDatabase> {
-  const name = `svc_test_${process.pid}_${randomBytes(4).toString('hex')}`
-  await run(`create database ${name} template ${from} ${copied}`)
-  return { name, url: urlTo(name), drop: () => run(`drop database if exists ${name} with (force)`) }
-}
-
 async function run(statement: string): Promise<void> {
   const sql = admin()
   try {
@@ -71,23 +54,25 @@ async function run(statement: string): Promise<void> {
   }
 }
 
-/** Clones the template; the clone goes after the file's tests. Call at the top level of a `*.db.test.ts`, or in `beforeAll`. */
-export async function testDatabase(): Promise<TestDatabase> {
-  const source = await template()
+/** @param from what `create database` is told beside the name */
+async function create(from = ''): Promise<TestDatabase> {
   const name = `svc_test_${process.pid}_${randomBytes(4).toString('hex')}`
-  const sql = admin()
-  await sql.unsafe(`create database ${name} template ${source} ${copied}`)
-  await sql.end()
-  return {
-    name,
-    url: urlTo(name),
-    drop: async () => {
-      const sql = admin()
-      await sql.unsafe(`drop database if exists ${name} with (force)`)
-      await sql.end()
-    },
-  }
+  await run(`create database ${name} ${from}`)
+  return { name, url: urlTo(name), drop: () => run(`drop database if exists ${name} with (force)`) }
 }
+
+/** A database with nothing in it: whoever uses it migrates it. The caller drops it. */
+export const emptyDatabase = (): Promise<TestDatabase> => create()
+
+/**
+ * What a backup of it would be, restored; nobody may be connected to it meanwhile. The caller drops it. File by file, past the
+ * write-ahead log: half the work, where nothing is synced.
+ */
+export const copyOf = ({ name }: Pick<TestDatabase, 'name'>): Promise<TestDatabase> =>
+  create(`template ${name} strategy file_copy`)
+
+/** Clones the template; the clone goes after the file's tests. Call at the top level of a `*.db.test.ts`, or in `beforeAll`. */
+export const testDatabase = async (): Promise<TestDatabase> => copyOf({ name: await template() })
 
 /** {@link testDatabase}, dropped when the file's tests are over. */
 export async function databaseForFile(): Promise<TestDatabase> {
