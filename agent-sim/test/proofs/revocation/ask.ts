@@ -44,6 +44,6 @@ export async function done(
   body?: unknown,
   headers?: Record<string, string>,
 ): Promise<void> {
-  const { status, body: said } = await admin.ask(method, path, body, headers)
+  const { status, body: said } = await admin.settled(method, path, body, headers)
   if (status < 200 || status > 299) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(said)}`)
 }

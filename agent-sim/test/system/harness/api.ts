@@ -23,11 +23,14 @@ export interface ErrorBody {
   retryAfter?: number
 }
 
+/** What a server without room says, and one where somebody holds a lock for longer than it waits: a busy machine brings both about. */
+const passing = ['asked for more than it can do at once', 'another request is changing the same thing']
+
 /** Turned away before anything happened; whoever comes again when it is told to is served. Undefined: answered. Milliseconds. */
 function comeAgainMs({ status, body }: Answer<unknown>): number | undefined {
   const { error, retryAfter } = (body ?? {}) as Partial<ErrorBody>
-  const isFull = status === 503 && error?.message.includes('asked for more than it can do at once')
-  return isFull ? 1_000 * (retryAfter ?? 1) : undefined
+  const isPassing = status === 503 && passing.some((words) => error?.message.includes(words))
+  return isPassing ? 1_000 * (retryAfter ?? 1) : undefined
 }
 const patienceMs = 60_000
 
@@ -70,18 +73,23 @@ export class Api {
     return new Api(url, this.#token)
   }
 
-  /** As {@link ask}, with the one status that is right. On a machine that others use it is asked again where the server has no room. */
-  async want<T>(status: number, method: string, path: string, body?: unknown): Promise<T> {
+  /** As {@link ask}; asked again where what was in the way passes. */
+  async settled<T>(...request: Parameters<Api['ask']>): Promise<Answer<T>> {
     for (const patience = performance.now() + patienceMs; ; ) {
-      const answer = await this.ask<T>(method, path, body)
-      if (answer.status === status) return answer.body
+      const answer = await this.ask<T>(...request)
       const pauseMs = comeAgainMs(answer)
-      if (pauseMs === undefined || performance.now() > patience)
-        throw new Error(
-          `${method} ${path}: ${answer.status} instead of ${status}: ${JSON.stringify(answer.body)}`,
-        )
+      if (pauseMs === undefined || performance.now() > patience) return answer
       await sleep(pauseMs)
     }
+  }
+
+  /** As {@link settled}, with the one status that is right. */
+  async want<T>(status: number, method: string, path: string, body?: unknown): Promise<T> {
+    const answer = await this.settled<T>(method, path, body)
+    if (answer.status === status) return answer.body
+    throw new Error(
+      `${method} ${path}: ${answer.status} instead of ${status}: ${JSON.stringify(answer.body)}`,
+    )
   }
 
   /** Sends a command; resolves with its id once it is committed. */
