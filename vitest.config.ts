@@ -22,7 +22,8 @@ function project(name: string, testTimeout: number, hookTimeout: number) {
       exclude: [...outside, ...(unit ? suffixes.map(files) : []), ...(foreignMissing ? [foreign] : [])],
       // Loading the product takes longer than most of these files: those of one process share it. Nothing in them outlives its file.
       isolate: false,
-      ...(name === 'e2e' && { sequence: { groupOrder: 1 } }),
+      // Whole programs fill the cores by themselves, and are held to seconds.
+      ...(name === 'e2e' && { sequence: { groupOrder: 1 }, maxWorkers: 2 }),
       testTimeout,
       hookTimeout,
       globalSetup: unit ? [] : ['tools/vitest/services.ts'],

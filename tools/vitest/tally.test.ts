@@ -1,6 +1,7 @@
 import type { TestModule } from 'vitest/node'
-import { expect, test } from 'vitest'
-import { count, tally } from './tally.ts'
+import { describe, expect, test } from 'vitest'
+import { StandingFault } from './standing-fault.ts'
+import { count, doubtful, tally } from './tally.ts'
 
 test('skipped tests are told only when there are some', () => {
   expect(tally(3, 0, 0)).toBe('3 passed, 0 failed')
@@ -18,4 +19,40 @@ test('what breaks outside of a test counts as a failure', () => {
   })
   const modules = [module([], []), module(['import failed'], ['hook failed'])] as unknown as TestModule[]
   expect(count(modules, 1)).toEqual({ passed: 4, failed: 5, skipped: 4 })
+})
+
+describe('what is judged again, alone', () => {
+  interface Given {
+    project?: string
+    error?: Error
+    hookErrors?: unknown[]
+  }
+  const module = ({ project = 'e2e', error = new Error('late'), hookErrors = [] }: Given) => {
+    const tests = [
+      { fullName: 'holds', result: () => ({ state: 'passed' }) },
+      { fullName: 'is late', result: () => ({ state: 'failed', errors: [{ name: error.name }] }) },
+    ]
+    const allTests = (state?: string) => tests.filter((one) => !state || one.result().state === state)
+    return {
+      moduleId: '/repo/a.e2e.test.ts',
+      project: { name: project, config: { root: '/repo' } },
+      errors: () => [],
+      children: { allSuites: () => [{ errors: () => hookErrors }], allTests },
+    } as unknown as TestModule
+  }
+
+  test('a test of whole programs that failed', () => {
+    expect(doubtful([module({})])).toEqual([
+      { file: 'a.e2e.test.ts', tests: ['is late'], passed: 1, failed: 1, skipped: 0 },
+    ])
+  })
+
+  test('no test of another kind, no file that broke outside of its tests, and no fault that stands', () => {
+    const final = [
+      module({ project: 'db' }),
+      module({ hookErrors: ['hook failed'] }),
+      module({ error: new StandingFault('2 deadlocks') }),
+    ]
+    expect(doubtful(final)).toEqual([])
+  })
 })

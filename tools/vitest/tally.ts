@@ -1,12 +1,32 @@
-import { writeSync } from 'node:fs'
+import { writeFileSync, writeSync } from 'node:fs'
+import { relative } from 'node:path'
 import type { Reporter, TestModule, Vitest } from 'vitest/node'
+import { StandingFault } from './standing-fault.ts'
+
+interface Counts {
+  passed: number
+  failed: number
+  skipped: number
+}
+
+/** A file of ends in which tests failed, and nothing that is no matter of time. */
+export interface Doubtful extends Counts {
+  file: string
+  /** by their full names */
+  tests: string[]
+}
+
+/** What a run leaves for who started it. */
+export interface Outcome extends Counts {
+  doubtful: Doubtful[]
+}
 
 /** The count of a run, in the one form that scripts read. */
 export const tally = (passed: number, failed: number, skipped: number) =>
   `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 
 /** Counts tests; a file or group that breaks outside of any test (import, hook) counts as one failure. */
-export function count(modules: Iterable<TestModule>, unhandled: number) {
+export function count(modules: Iterable<TestModule>, unhandled: number): Counts {
   let [passed, failed, skipped] = [0, unhandled, 0]
   for (const module of modules) {
     failed += module.errors().length > 0 ? 1 : 0
@@ -21,25 +41,47 @@ export function count(modules: Iterable<TestModule>, unhandled: number) {
   return { passed, failed, skipped }
 }
 
-/** Prints the tally as the very last line of a run. */
+/** Files of ends whose failures may come of a machine that had too much to do: of tests alone, and of no {@link StandingFault}. */
+export function doubtful(modules: Iterable<TestModule>): Doubtful[] {
+  return [...modules].flatMap((module) => {
+    if (module.project.name !== 'e2e') return []
+    const failed = [...module.children.allTests('failed')]
+    const counts = count([module], 0)
+    const errors = failed.flatMap((test) => test.result().errors ?? [])
+    const isDoubtful = failed.length > 0 && failed.length === counts.failed
+    // Errors come from another process: of their class only the name is left.
+    if (!isDoubtful || errors.some(({ name }) => name === StandingFault.name)) return []
+    const file = relative(module.project.config.root, module.moduleId)
+    return [{ file, tests: failed.map((test) => test.fullName), ...counts }]
+  })
+}
+
+/** Prints the tally as the very last line of a run, and leaves the outcome in the file that the environment names. */
 export default class Tally implements Reporter {
   #watching = false
-  #counts = { passed: 0, failed: 0, skipped: 0 }
+  #outcome: Outcome = { passed: 0, failed: 0, skipped: 0, doubtful: [] }
 
   onInit(vitest: Vitest) {
     this.#watching = vitest.config.watch
     // Other reporters and vitest itself still print after the run's end; nothing prints after this.
-    if (!this.#watching) process.on('exit', (code) => writeSync(1, `${this.#line(code)}\n`))
+    if (!this.#watching) process.on('exit', (code) => this.#end(code))
   }
 
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]) {
-    this.#counts = count(modules, unhandled.length)
-    if (this.#watching) console.log(this.#line(0))
+    this.#outcome = { ...count(modules, unhandled.length), doubtful: doubtful(modules) }
+    if (this.#watching) console.log(this.#line())
   }
 
-  #line(code: number) {
-    const { passed, failed, skipped } = this.#counts
+  #end(code: number) {
     // A run that could not even begin failed, although no test did.
-    return tally(passed, code !== 0 && failed === 0 ? 1 : failed, skipped)
+    if (code !== 0 && this.#outcome.failed === 0) this.#outcome.failed = 1
+    const file = process.env['TEST_OUTCOME_FILE']
+    if (file) writeFileSync(file, JSON.stringify(this.#outcome))
+    writeSync(1, `${this.#line()}\n`)
+  }
+
+  #line() {
+    const { passed, failed, skipped } = this.#outcome
+    return tally(passed, failed, skipped)
   }
 }

@@ -6,6 +6,7 @@ import postgres from 'postgres'
 import { type TestDatabase, testDatabase } from '../../../../control-plane/test/harness/database.ts'
 import { freePort, type Redis, startRedis } from '../../../../tools/services.ts'
 import { login } from '../../../../tools/token/login.ts'
+import { StandingFault } from '../../../../tools/vitest/standing-fault.ts'
 import { Api } from './api.ts'
 import { installWitness } from './checker/witness.ts'
 import { numberVariables } from './numbers.ts'
@@ -159,7 +160,8 @@ export class System {
     await this.#redis.stop()
     await this.#database.drop()
     rmSync(this.folder, { recursive: true, force: true })
-    if (deadlocks > 0) throw new Error(`${deadlocks} deadlocks: the log of Postgres tells between what`)
+    if (deadlocks > 0)
+      throw new StandingFault(`${deadlocks} deadlocks: the log of Postgres tells between what`)
   }
 
   /** So far, in the database of the test run's server; one of its own may be gone by now. */
