@@ -10,7 +10,7 @@ interface Counts {
 }
 
 /** A file of ends in which tests failed, and nothing that is no matter of time. */
-export interface Doubtful extends Counts {
+export interface Doubtful {
   file: string
   /** by their full names */
   tests: string[]
@@ -46,13 +46,12 @@ export function doubtful(modules: Iterable<TestModule>): Doubtful[] {
   return [...modules].flatMap((module) => {
     if (module.project.name !== 'e2e') return []
     const failed = [...module.children.allTests('failed')]
-    const counts = count([module], 0)
     const errors = failed.flatMap((test) => test.result().errors ?? [])
-    const isDoubtful = failed.length > 0 && failed.length === counts.failed
+    const isDoubtful = failed.length > 0 && failed.length === count([module], 0).failed
     // Errors come from another process: of their class only the name is left.
     if (!isDoubtful || errors.some(({ name }) => name === StandingFault.name)) return []
     const file = relative(module.project.config.root, module.moduleId)
-    return [{ file, tests: failed.map((test) => test.fullName), ...counts }]
+    return [{ file, tests: failed.map((test) => test.fullName) }]
   })
 }
 
