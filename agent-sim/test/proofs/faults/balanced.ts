@@ -1,4 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises'
+import type { ErrorBody } from '../../system/harness/api.ts'
 import { until } from '../../system/harness/until.ts'
 import { newScript } from '../../system/harness/work.ts'
 import { nameOf } from '../load.ts'
@@ -78,7 +79,7 @@ export class Balanced {
     const path = `/devices/${deviceId}/commands`
     const answer = await api
       .at(this.#at(index))
-      .ask<{ id: string }>('POST', path, { type: 'run_script', payload })
+      .ask<{ id: string } & Partial<ErrorBody>>('POST', path, { type: 'run_script', payload })
       .catch((error: Error) => error)
     if (!(answer instanceof Error) && answer.status === 201)
       return this.#scene.accept(
@@ -86,7 +87,8 @@ export class Balanced {
         { content: payload.content },
       )
     load.asked.push({ deviceId, content: payload.content, told: 'unknown' })
-    const said = answer instanceof Error ? nameOf(answer) : answer.status
+    const said =
+      answer instanceof Error ? nameOf(answer) : `${answer.status} ${answer.body?.error?.message ?? ''}`
     this.failed.push(`control plane ${index}: ${said}`)
   }
 
