@@ -54,11 +54,10 @@ beforeAll(async () => {
   const commands = [...refused.map(([command]) => command), ...helps, misused]
   const sources = commands.map((command) => command.split(' ', 1)[0] ?? '')
   await compile(Object.fromEntries(sources.map((source) => [source, source])), folder)
-}, 60_000)
+})
 
 test.concurrent.for(refused)(
   '%s is refused in one line',
-  { timeout: 30_000 },
   async ([command, code, line, env = {}], { expect }) => {
     const said = await run(command, env)
     expect(said.code, said.stderr).toBe(code)
@@ -68,13 +67,13 @@ test.concurrent.for(refused)(
   },
 )
 
-test.concurrent.for(helps)('%s says what there is', { timeout: 30_000 }, async (command, { expect }) => {
+test.concurrent.for(helps)('%s says what there is', async (command, { expect }) => {
   const { code, stdout, stderr } = await run(command, {})
   expect({ code, stderr }).toEqual({ code: 0, stderr: '' })
   expect(stdout.split('\n').length).toBeGreaterThan(4)
 })
 
-test('a server that is misused says so in one line of its log', { timeout: 30_000 }, async () => {
+test('a server that is misused says so in one line of its log', async () => {
   const { code, stdout, stderr } = await run(misused, {})
   expect({ code, stderr }).toEqual({ code: 78, stderr: '' })
   expect(flawsOf(stdout)).toEqual([])

@@ -22,7 +22,7 @@ function make(scripts: Record<string, string>, locked: object = {}): void {
   })
 }
 
-test('whoever waits for npm is told so, and when it is done', { timeout: 30_000 }, async () => {
+test('whoever waits for npm is told so, and when it is done', async () => {
   make({ postinstall: 'sleep 2' })
   const lines: string[] = []
   await install(
@@ -33,7 +33,7 @@ test('whoever waits for npm is told so, and when it is done', { timeout: 30_000 
   expect(lines.at(-1)).toMatch(/^ +\d+\.\d s {2}installed 0 packages$/)
 })
 
-test('where npm fails it is npm that says why', { timeout: 30_000 }, async () => {
+test('where npm fails it is npm that says why', async () => {
   make({ postinstall: 'echo the disk is full >&2; exit 3' })
   const failed = install(
     folder,

@@ -30,9 +30,7 @@ async function crash(name: string, many: number): Promise<Map<string, string>> {
   return new Map(lines.map((line) => line.split(' ').toReversed() as [string, string]))
 }
 
-it('loses nothing that it called durable when the process is killed in the middle of writing', {
-  timeout: 60_000,
-}, async () => {
+it('loses nothing that it called durable when the process is killed in the middle of writing', async () => {
   const durable = new Map<string, string>()
   for (const [round, many] of [1, 7, 60, 250].entries()) {
     for (const [id, state] of await crash(`r${round}`, many)) durable.set(id, state)

@@ -48,4 +48,4 @@ test('with another database’s key the server and a command that needs it refus
   expect(served).toEqual({ code: 1, err: line })
   expect(added).toEqual({ code: 1, out: '', err: line })
   expect(shown).toMatchObject({ code: 0, err: '', out: expect.stringMatching(/^[0-9a-f]{8} sealing since /) })
-}, 60_000)
+})

@@ -108,4 +108,4 @@ test('a backup from before, within or after a rotation opens with the keys it na
   })
   running.kill()
   expect(await running.ended).toMatchObject({ code: 0 })
-}, 60_000)
+})
