@@ -68,7 +68,7 @@ export interface DevicePage {
   dir: SortDir
   after?: Position | undefined
   offset?: number
-  take: number
+  limit: number
 }
 
 function beyond(db: Db, { sort, dir, after }: DevicePage): Fragment {
@@ -124,7 +124,9 @@ const shown = ({ sql }: Db): Columns<Device> => ({
   updatedAt: sql`d.updated_at`,
 })
 
-/** The statement behind {@link listDevices}: the page is cut from one index first, then completed row by row. */
+/**
+ * The statement behind {@link listDevices}: the page, and the device behind it, are cut from one index first, then completed row by row.
+ */
 export function devicePage(db: Db, page: DevicePage): JsonSelect<Device> {
   const { sql } = db
   const dir = page.dir === 'asc' ? sql`asc` : sql`desc`
@@ -134,7 +136,7 @@ export function devicePage(db: Db, page: DevicePage): JsonSelect<Device> {
       from devices d
       where ${restricted(db, page.filter)} ${beyond(db, page)}
       order by ${sortKey(db, page.sort)} ${dir}, d.id ${dir}
-      limit ${db.atMost(page.take)} ${page.offset ? sql`offset ${page.offset}` : sql``}
+      limit ${db.atMost(page.limit + 1)} ${page.offset ? sql`offset ${page.offset}` : sql``}
     ) d
     left join device_presence p on p.device_id = d.id and ${db.visible('p')}
     left join device_hardware h on h.device_id = d.id and ${db.visible('h')}
@@ -142,9 +144,7 @@ export function devicePage(db: Db, page: DevicePage): JsonSelect<Device> {
   return devicesAsJson(db, shown(db), { place: sql`d.place`, id: sql`d.id`, from })
 }
 
-/** @param limit devices of the page; where one more is taken, it tells whether there is a next */
-export const listDevices = (db: Db, page: DevicePage, limit = page.take) =>
-  devicePage(db, page).page(db, limit)
+export const listDevices = (db: Db, page: DevicePage) => devicePage(db, page).page(db, page.limit)
 
 export const countDevices = async (db: Db, filter: DeviceFilter) => {
   const row = await db.one<{ total: number }>`

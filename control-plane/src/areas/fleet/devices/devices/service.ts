@@ -32,7 +32,7 @@ export function deviceList(ctx: Ctx<Record<string, never>, DeviceQuery>): Promis
 
 async function pagedList(db: Db, query: DeviceQuery, page: number): Promise<Listed> {
   const { limit } = query
-  const wanted = { filter: query, ...orderOf(query), take: limit, offset: (page - 1) * limit }
+  const wanted = { filter: query, ...orderOf(query), limit, offset: (page - 1) * limit }
   const [{ rows }, total] = await Promise.all([listDevices(db, wanted), countDevices(db, query)])
   return { devices: rows, page, limit, total }
 }
@@ -44,7 +44,7 @@ async function keysetList(ctx: Ctx<Record<string, never>, DeviceQuery>): Promise
   const place = placeOf(ctx, { route: 'GET /devices', sort: order.sort, direction: order.dir })
   const after = cursor === undefined ? undefined : position(ports.cursors.read(cursor, place))
   const [{ rows, next }, total] = await Promise.all([
-    listDevices(db, { filter: query, ...order, after, take: limit + 1 }, limit),
+    listDevices(db, { filter: query, ...order, after, limit }),
     includeTotal && !after ? countDevices(db, query) : undefined,
   ])
   return {
