@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -25,22 +25,24 @@ beforeAll(() => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-/** A file whose second test fails, `times` times; of its first one each run leaves a line. */
-function late(file: string, times: number, name = 'late') {
-  const [runs, firsts] = [join(folder, `${name}.runs`), join(folder, `${name}.firsts`)]
-  for (const one of [runs, firsts]) rmSync(one, { force: true })
+/** A file of two tests, of which the second fails so many times. @returns how often each of them ran */
+function late(file: string, name: string, times: number): () => number[] {
+  const marks = ['first', 'second'].map((which) => join(folder, `${name}.${which}`))
+  for (const mark of marks) writeFileSync(mark, '')
+  const [first, second] = marks
   writeFileSync(
     join(folder, file),
     `import { appendFileSync, readFileSync } from 'node:fs'
     import { describe, expect, test } from 'vitest'
     describe('${name} (of whom?)', () => {
-      test('first', () => appendFileSync('${firsts}', 'x'))
+      test('first', () => appendFileSync('${first}', 'x'))
       test('second: 1 + 1', () => {
-        appendFileSync('${runs}', 'x')
-        expect(readFileSync('${runs}', 'utf8').length).toBeGreaterThan(${times})
+        appendFileSync('${second}', 'x')
+        expect(readFileSync('${second}', 'utf8').length).toBeGreaterThan(${times})
       })
     })`,
   )
+  return () => marks.map((mark) => readFileSync(mark, 'utf8').length)
 }
 
 const all = `import { runTests } from './tools/judgement.mjs'; process.exitCode = runTests([])`
@@ -58,32 +60,37 @@ function runAll() {
   return { status, last: lines.at(-1), holding: stdout.split('and hold alone:\n')[1]?.split('\n') ?? [] }
 }
 
-test('what is late once holds alone, and is named', () => {
-  late(proof, 1, 'proof')
-  late(ordinary, 1, 'ordinary')
+test('what is late once holds alone, and is named: a test of a proof by itself, another with its file', () => {
+  const ofProof = late(proof, 'proof', 1)
+  const ofOrdinary = late(ordinary, 'ordinary', 1)
   const { status, last, holding } = runAll()
   expect([status, last]).toEqual([0, '5 passed, 0 failed'])
   expect(holding.slice(0, 2).toSorted()).toEqual([
     `  ${proof} > proof (of whom?) > second: 1 + 1`,
     `  ${ordinary} > ordinary (of whom?) > second: 1 + 1`,
   ])
+  expect([ofProof(), ofOrdinary()]).toEqual([
+    [1, 2],
+    [2, 2],
+  ])
 })
 
 test('what fails alone has failed, whatever holds beside it', () => {
-  late(proof, 1, 'proof')
-  late(ordinary, 2, 'ordinary')
+  late(proof, 'proof', 1)
+  late(ordinary, 'ordinary', 2)
   const { status, last } = runAll()
   expect([status, last]).toEqual([1, '4 passed, 1 failed'])
 })
 
 test('a run in which anything else fails is judged once', () => {
-  late(proof, 1, 'proof')
-  late(ordinary, 0, 'ordinary')
+  const ofProof = late(proof, 'proof', 1)
+  late(ordinary, 'ordinary', 0)
   const broken = join(folder, 'tools/broken.test.ts')
   writeFileSync(broken, `import { expect, test } from 'vitest'\ntest('broken', () => expect(1).toBe(2))\n`)
   try {
     const { status, last } = runAll()
     expect([status, last]).toEqual([1, '4 passed, 2 failed'])
+    expect(ofProof()).toEqual([1, 1])
   } finally {
     rmSync(broken)
   }

@@ -3,17 +3,15 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { run } from './run.mjs'
+import { tally } from './tally.mjs'
 
 /** More files than these are no matter of a machine that had too much to do. */
 const mostAgain = 5
 
-const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
-const file = join(folder, 'outcome.json')
-
 /** Runs vitest; its exit code, and what its reporter left (`vitest/tally.ts`). */
 function tests(args) {
+  const file = process.env['TEST_OUTCOME_FILE']
   rmSync(file, { force: true })
-  process.env['TEST_OUTCOME_FILE'] = file
   const code = run('vitest', ['run', ...args])
   try {
     return { code, outcome: JSON.parse(readFileSync(file, 'utf8')) }
@@ -46,12 +44,14 @@ function judgeAgain({ doubtful, passed, failed, skipped }) {
   const holding = doubtful.filter(holdsAlone)
   const held = holding.reduce((total, { tests }) => total + tests.length, 0)
   if (held > 0) console.log(`\nFailed while other tests ran, and hold alone:\n${namesOf(holding)}`)
-  console.log(`${passed + held} passed, ${failed - held} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`)
+  console.log(tally({ passed: passed + held, failed: failed - held, skipped }))
   return failed === held ? 0 : 1
 }
 
 /** Runs what vitest's arguments name, or everything; the exit code. The last line is the count. */
 export function runTests(args) {
+  const folder = mkdtempSync(join(tmpdir(), 'svc-test-'))
+  process.env['TEST_OUTCOME_FILE'] = join(folder, 'outcome.json')
   try {
     return judge(args)
   } finally {

@@ -1,11 +1,12 @@
 import type { TestModule } from 'vitest/node'
 import { describe, expect, test } from 'vitest'
+import { tally } from '../tally.mjs'
 import { StandingFault } from './standing-fault.ts'
-import { count, doubtful, tally } from './tally.ts'
+import { count, doubtful } from './tally.ts'
 
 test('skipped tests are told only when there are some', () => {
-  expect(tally(3, 0, 0)).toBe('3 passed, 0 failed')
-  expect(tally(3, 1, 2)).toBe('3 passed, 1 failed, 2 skipped')
+  expect(tally({ passed: 3, failed: 0, skipped: 0 })).toBe('3 passed, 0 failed')
+  expect(tally({ passed: 3, failed: 1, skipped: 2 })).toBe('3 passed, 1 failed, 2 skipped')
 })
 
 test('what breaks outside of a test counts as a failure', () => {

@@ -1,6 +1,7 @@
 import { writeFileSync, writeSync } from 'node:fs'
 import { relative } from 'node:path'
 import type { Reporter, TestModule, Vitest } from 'vitest/node'
+import { tally } from '../tally.mjs'
 import { StandingFault } from './standing-fault.ts'
 
 interface Counts {
@@ -20,10 +21,6 @@ export interface Doubtful {
 export interface Outcome extends Counts {
   doubtful: Doubtful[]
 }
-
-/** The count of a run, in the one form that scripts read. */
-export const tally = (passed: number, failed: number, skipped: number) =>
-  `${passed} passed, ${failed} failed${skipped > 0 ? `, ${skipped} skipped` : ''}`
 
 /** Counts tests; a file or group that breaks outside of any test (import, hook) counts as one failure. */
 export function count(modules: Iterable<TestModule>, unhandled: number): Counts {
@@ -68,7 +65,7 @@ export default class Tally implements Reporter {
 
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly unknown[]) {
     this.#outcome = { ...count(modules, unhandled.length), doubtful: doubtful(modules) }
-    if (this.#watching) console.log(this.#line())
+    if (this.#watching) console.log(tally(this.#outcome))
   }
 
   #end(code: number) {
@@ -76,11 +73,6 @@ export default class Tally implements Reporter {
     if (code !== 0 && this.#outcome.failed === 0) this.#outcome.failed = 1
     const file = process.env['TEST_OUTCOME_FILE']
     if (file) writeFileSync(file, JSON.stringify(this.#outcome))
-    writeSync(1, `${this.#line()}\n`)
-  }
-
-  #line() {
-    const { passed, failed, skipped } = this.#outcome
-    return tally(passed, failed, skipped)
+    writeSync(1, `${tally(this.#outcome)}\n`)
   }
 }
