@@ -6,9 +6,7 @@ import { join } from 'node:path'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { bundle } from '../../tools/bundle.mjs'
 import { TestGateway } from '../test/gateway.ts'
-import { eventually, patient } from '../test/eventually.ts'
-
-patient()
+import { eventually } from '../test/eventually.ts'
 
 const main = join(await bundle(), 'agent.mjs')
 let gateway: TestGateway

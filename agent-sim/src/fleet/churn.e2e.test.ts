@@ -1,11 +1,9 @@
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { eventually, patient } from '../../test/eventually.ts'
+import { eventually } from '../../test/eventually.ts'
 import { TestGateway } from '../../test/gateway.ts'
 import type { Mishap } from './churn.ts'
 import { type Fleet, startFleet } from './fleet.ts'
 import { parseMix } from './mix.ts'
-
-patient()
 
 let gateway: TestGateway
 let fleet: Fleet | undefined

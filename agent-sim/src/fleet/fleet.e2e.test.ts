@@ -6,9 +6,7 @@ import { afterEach, beforeEach, expect, it } from 'vitest'
 import { TestGateway } from '../../test/gateway.ts'
 import { type Fleet, type FleetOptions, startFleet } from './fleet.ts'
 import { parseMix } from './mix.ts'
-import { eventually, patient } from '../../test/eventually.ts'
-
-patient()
+import { eventually } from '../../test/eventually.ts'
 
 let gateway: TestGateway
 let dir: string

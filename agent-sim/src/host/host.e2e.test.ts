@@ -5,9 +5,7 @@ import { svc } from '@svc/proto'
 import { afterEach, beforeEach, expect, it } from 'vitest'
 import { TestGateway } from '../../test/gateway.ts'
 import { type Host, startHost } from './host.ts'
-import { eventually, patient } from '../../test/eventually.ts'
-
-patient()
+import { eventually } from '../../test/eventually.ts'
 
 let gateway: TestGateway
 let dir: string

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { svc } from '@svc/proto'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { eventually, patient } from '../../test/eventually.ts'
+import { eventually } from '../../test/eventually.ts'
 import { FileHost } from '../../test/update/file-host.ts'
 import { type OfferInput, offerOf, publicKeyOf } from '../../test/update/offers.ts'
 import { systemClock } from '../clock.ts'
@@ -13,8 +13,6 @@ import { download } from './download.ts'
 import { type HostUpdaterOptions, hostUpdater } from './host-updater.ts'
 import { trustedKeys } from './trusted-keys.ts'
 import type { Updater } from './updater.ts'
-
-patient()
 
 const bytes = Buffer.from('the new agent')
 let host: FileHost

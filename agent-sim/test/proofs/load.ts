@@ -158,8 +158,9 @@ class ClearNo extends Error {}
 /** What is said of a request that was not carried out (docs/status-codes); 408 comes of time alone. */
 const isRefusal = ({ status }: Answer<unknown>): boolean => status >= 400 && status < 500 && status !== 408
 
-const saidBy = ({ status, body }: Answer<Partial<ErrorBody>>): string =>
-  `${status} ${body?.error?.code ?? ''}`
+/** The status, and what the server says of it, where it was the server that answered. */
+export const saidBy = ({ status, body }: Answer<Partial<ErrorBody>>): string =>
+  `${status} ${body?.error ? `${body.error.code}: ${body.error.message}` : ''}`
 
 const isClear = (answer: Error | Answer<unknown>): boolean =>
   answer instanceof Error ? true : clearStatuses.includes(answer.status)

@@ -1,14 +1,12 @@
 import { svc } from '@svc/proto'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
 import { isAlive } from '../../../tools/services/abandoned.ts'
-import { eventually, patient } from '../eventually.ts'
+import { eventually } from '../eventually.ts'
 import { TestGateway } from '../gateway.ts'
 import { agentOf, brokenAgent } from './build.ts'
 import { offerOf, publicKeyOf } from './offers.ts'
 import { FileHost } from './file-host.ts'
 import { Machine, sha256 } from './machine.ts'
-
-patient()
 
 const [one, two] = [await agentOf('1.0.0'), await agentOf('2.0.0')]
 let gateway: TestGateway

@@ -3,14 +3,12 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { svc } from '@svc/proto'
 import { afterEach, beforeEach, expect, it } from 'vitest'
-import { eventually, patient } from '../eventually.ts'
+import { eventually } from '../eventually.ts'
 import { TestGateway } from '../gateway.ts'
 import { agentOf, brokenAgent } from './build.ts'
 import { type OfferInput, offerOf, publicKeyOf } from './offers.ts'
 import { FileHost } from './file-host.ts'
 import { Machine, sha256 } from './machine.ts'
-
-patient()
 
 const [one, two] = [await agentOf('1.0.0'), await agentOf('2.0.0')]
 const stranger = generateKeyPairSync('ed25519').privateKey

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { ErrorBody } from '../../system/harness/api.ts'
 import { until } from '../../system/harness/until.ts'
 import { newScript } from '../../system/harness/work.ts'
-import { nameOf } from '../load.ts'
+import { nameOf, saidBy } from '../load.ts'
 import { pick } from '../random.ts'
 import type { Scene } from './scene.ts'
 
@@ -87,8 +87,7 @@ export class Balanced {
         { content: payload.content },
       )
     load.asked.push({ deviceId, content: payload.content, told: 'unknown' })
-    const said =
-      answer instanceof Error ? nameOf(answer) : `${answer.status} ${answer.body?.error?.message ?? ''}`
+    const said = answer instanceof Error ? nameOf(answer) : saidBy(answer)
     this.failed.push(`control plane ${index}: ${said}`)
   }
 
